@@ -1,0 +1,16 @@
+// Time as text and as numbers. All wall-clock values are UTC.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace gb {
+
+std::int64_t now_ms();            // milliseconds since 1970, wall clock
+std::int64_t monotonic_ms();      // never goes back, starts anywhere
+std::string rfc3339(std::int64_t unix_ms);                         // 2026-01-02T03:04:05.678Z
+std::optional<std::int64_t> parse_rfc3339(std::string_view text);  // to milliseconds; offsets understood
+
+}  // namespace gb

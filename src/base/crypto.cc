@@ -1,0 +1,103 @@
+#include "base/crypto.h"
+
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+
+#include "base/ids.h"
+
+namespace gb {
+namespace {
+
+constexpr std::string_view kStandard = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+constexpr std::string_view kUrl = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+std::string encode(std::string_view data, std::string_view alphabet, bool pad) {
+    std::string out;
+    out.reserve((data.size() + 2) / 3 * 4);
+    for (std::size_t i = 0; i < data.size(); i += 3) {
+        std::size_t have = std::min<std::size_t>(3, data.size() - i);
+        std::uint32_t v = 0;
+        for (std::size_t k = 0; k < 3; ++k)
+            v = (v << 8) | (k < have ? static_cast<unsigned char>(data[i + k]) : 0U);
+        for (std::size_t k = 0; k < have + 1; ++k) out.push_back(alphabet[(v >> (18 - 6 * k)) & 63]);
+        if (pad) out.append(3 - have, '=');
+    }
+    return out;
+}
+
+std::optional<std::string> decode(std::string_view text, std::string_view alphabet) {
+    while (!text.empty() && text.back() == '=') text.remove_suffix(1);
+    if (text.size() % 4 == 1) return std::nullopt;
+    std::array<std::int8_t, 256> value{};
+    value.fill(-1);
+    for (std::size_t i = 0; i < alphabet.size(); ++i)
+        value[static_cast<unsigned char>(alphabet[i])] = static_cast<std::int8_t>(i);
+    std::string out;
+    out.reserve(text.size() * 3 / 4);
+    std::uint32_t bits = 0;
+    int count = 0;
+    for (char c : text) {
+        int v = value[static_cast<unsigned char>(c)];
+        if (v < 0) return std::nullopt;
+        bits = (bits << 6) | static_cast<std::uint32_t>(v);
+        count += 6;
+        if (count >= 8) {
+            count -= 8;
+            out.push_back(static_cast<char>((bits >> count) & 0xff));
+        }
+    }
+    if (count > 0 && (bits & ((1U << count) - 1)) != 0) return std::nullopt;  // stray bits: not canonical
+    return out;
+}
+
+}  // namespace
+
+std::string sha256(std::string_view data) {
+    std::string out(32, '\0');
+    unsigned length = 0;
+    if (::EVP_Digest(data.data(), data.size(), reinterpret_cast<unsigned char*>(out.data()), &length, ::EVP_sha256(),
+                     nullptr) != 1)
+        std::abort();
+    return out;
+}
+
+std::string sha256_hex(std::string_view data) {
+    return to_hex(sha256(data));
+}
+
+std::string hmac_sha256(std::string_view key, std::string_view data) {
+    std::string out(32, '\0');
+    unsigned length = 0;
+    if (::HMAC(::EVP_sha256(), key.data(), static_cast<int>(key.size()),
+               reinterpret_cast<const unsigned char*>(data.data()), data.size(),
+               reinterpret_cast<unsigned char*>(out.data()), &length) == nullptr)
+        std::abort();
+    return out;
+}
+
+bool constant_time_equal(std::string_view a, std::string_view b) {
+    return a.size() == b.size() && ::CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+std::string base64_encode(std::string_view data) {
+    return encode(data, kStandard, true);
+}
+
+std::string base64url_encode(std::string_view data) {
+    return encode(data, kUrl, false);
+}
+
+std::optional<std::string> base64_decode(std::string_view text) {
+    return decode(text, kStandard);
+}
+
+std::optional<std::string> base64url_decode(std::string_view text) {
+    return decode(text, kUrl);
+}
+
+}  // namespace gb

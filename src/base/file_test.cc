@@ -1,0 +1,58 @@
+#include "base/file.h"
+
+#include <fcntl.h>
+
+#include <sys/stat.h>
+
+#include <gtest/gtest.h>
+
+#include "base/ids.h"
+
+namespace gb {
+namespace {
+
+class FileTest : public ::testing::Test {
+  protected:
+    void SetUp() override { ASSERT_TRUE(make_dirs(dir_)); }
+    void TearDown() override { ASSERT_TRUE(remove_tree(dir_)); }
+    std::filesystem::path dir_ = std::filesystem::temp_directory_path() / ("gb-file-" + random_id(10));
+};
+
+TEST_F(FileTest, AtomicWriteReplacesAndLeavesNothingBehind) {
+    ASSERT_TRUE(write_file_atomic(dir_ / "a", "one", 0600));
+    ASSERT_TRUE(write_file_atomic(dir_ / "a", "two", 0600));
+    EXPECT_EQ(*read_file(dir_ / "a"), "two");
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir_), {}), 1);
+}
+
+TEST_F(FileTest, AtomicWriteIntoMissingFolderFails) {
+    auto status = write_file_atomic(dir_ / "no" / "a", "x");
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().code, ErrorCode::not_found);
+}
+
+TEST_F(FileTest, SparseCopyKeepsBytesAndHoles) {
+    auto fd = open_file(dir_ / "a", O_RDWR | O_CREAT, 0600);
+    ASSERT_TRUE(fd);
+    ASSERT_EQ(::ftruncate(fd->get(), 64 << 20), 0);
+    ASSERT_EQ(::pwrite(fd->get(), "middle", 6, 32 << 20), 6);
+    ASSERT_TRUE(copy_file_sparse(dir_ / "a", dir_ / "b", 0600));
+    auto copy = read_file(dir_ / "b");
+    ASSERT_TRUE(copy);
+    EXPECT_EQ(copy->size(), 64U << 20);
+    EXPECT_EQ(copy->substr(32 << 20, 6), "middle");
+    struct stat st{};
+    ASSERT_EQ(::stat((dir_ / "b").c_str(), &st), 0);
+    EXPECT_LT(st.st_blocks * 512, 1 << 20);
+}
+
+TEST_F(FileTest, MakeDirsRefusesAFileInTheWay) {
+    ASSERT_TRUE(write_file_atomic(dir_ / "f", ""));
+    EXPECT_FALSE(make_dirs(dir_ / "f"));
+    EXPECT_TRUE(make_dirs(dir_ / "x" / "y" / "z"));
+    EXPECT_TRUE(make_dirs(dir_ / "x" / "y" / "z"));
+    EXPECT_TRUE(remove_tree(dir_ / "missing"));
+}
+
+}  // namespace
+}  // namespace gb

@@ -1,0 +1,53 @@
+#include "base/subprocess.h"
+
+#include <gtest/gtest.h>
+
+namespace gb {
+namespace {
+
+TEST(Subprocess, CapturesBothStreamsAndTheCode) {
+    auto result = run({"/bin/sh", "-c", "echo out; echo err >&2; exit 3"});
+    ASSERT_TRUE(result);
+    EXPECT_EQ(result->out, "out\n");
+    EXPECT_EQ(result->err, "err\n");
+    EXPECT_EQ(result->exit_code, 3);
+}
+
+TEST(Subprocess, PassesLargeInputThrough) {
+    RunOptions options;
+    options.stdin_data = std::string(3 << 20, 'x');
+    auto result = run({"cat"}, options);
+    ASSERT_TRUE(result);
+    EXPECT_EQ(result->out.size(), options.stdin_data.size());
+}
+
+TEST(Subprocess, KillsTheWholeGroupAtTheDeadline) {
+    RunOptions options;
+    options.timeout = std::chrono::milliseconds(200);
+    auto result = run({"/bin/sh", "-c", "sleep 60 & sleep 60"}, options);
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().code, ErrorCode::deadline_exceeded);
+}
+
+TEST(Subprocess, ReportsAMissingProgram) {
+    auto result = run({"/no/such/program"});
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().code, ErrorCode::not_found);
+}
+
+TEST(Subprocess, CheckedCarriesTheLastWordsOfTheProgram) {
+    auto result = run_checked({"/bin/sh", "-c", "echo because >&2; exit 1"});
+    ASSERT_FALSE(result);
+    EXPECT_NE(result.error().message.find("because"), std::string::npos);
+}
+
+TEST(Subprocess, LinesOfStandardErrorArriveOneByOne) {
+    std::vector<std::string> lines;
+    RunOptions options;
+    options.on_stderr_line = [&](std::string_view line) { lines.emplace_back(line); };
+    ASSERT_TRUE(run({"/bin/sh", "-c", "printf 'a\\nb\\rc\\n' >&2"}, options));
+    EXPECT_EQ(lines, (std::vector<std::string>{"a", "b", "c"}));
+}
+
+}  // namespace
+}  // namespace gb

@@ -1,0 +1,217 @@
+#include "http/client.h"
+
+#include <sys/socket.h>
+
+#include <array>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+#include <fmt/format.h>
+
+#include "http/parser.h"
+
+namespace gb::http {
+namespace {
+
+constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
+
+Error broken(const boost::system::error_code& ec) {
+    return {ErrorCode::unavailable, "connection: " + ec.message()};
+}
+
+}  // namespace
+
+struct ClientConnection::Impl {
+    explicit Impl(tcp::socket s) : socket(std::move(s)) {}
+
+    tcp::socket socket;
+    std::string input;
+    std::unique_ptr<detail::MessageParser<false>> parser;
+    bool chunked = false;
+    bool head_request = false;
+    bool failed = false;
+    bool upgraded = false;
+    std::array<char, 65536> chunk{};
+
+    awaitable<Status> raw(std::string_view bytes) {
+        auto [ec, n] = co_await asio::async_write(socket, asio::buffer(bytes.data(), bytes.size()), kToken);
+        if (ec) {
+            failed = true;
+            co_return std::unexpected(broken(ec));
+        }
+        co_return Status{};
+    }
+
+    // False at the end of the connection.
+    awaitable<Result<bool>> fill() {
+        auto [ec, n] = co_await socket.async_read_some(asio::buffer(chunk), kToken);
+        if (ec == asio::error::eof) co_return false;
+        if (ec) {
+            failed = true;
+            co_return std::unexpected(broken(ec));
+        }
+        input.append(chunk.data(), n);
+        co_return true;
+    }
+};
+
+ClientConnection::ClientConnection(tcp::socket socket) : impl_(std::make_unique<Impl>(std::move(socket))) {
+    boost::system::error_code ignored;
+    impl_->socket.set_option(tcp::no_delay(true), ignored);
+}
+ClientConnection::~ClientConnection() = default;
+ClientConnection::ClientConnection(ClientConnection&&) noexcept = default;
+ClientConnection& ClientConnection::operator=(ClientConnection&&) noexcept = default;
+
+awaitable<Result<ClientConnection>> ClientConnection::connect(tcp::endpoint to, std::chrono::milliseconds timeout) {
+    auto executor = co_await asio::this_coro::executor;
+    // Shared with the timer's handler, which may be queued already when this frame ends.
+    struct Attempt {
+        tcp::socket socket;
+        bool timed_out = false;
+    };
+    auto attempt = std::make_shared<Attempt>(tcp::socket(executor));
+    asio::steady_timer timer(executor, timeout);
+    timer.async_wait([attempt](const boost::system::error_code& ec) {
+        if (ec) return;
+        attempt->timed_out = true;
+        boost::system::error_code ignored;
+        attempt->socket.close(ignored);
+    });
+    auto [ec] = co_await attempt->socket.async_connect(to, kToken);
+    timer.cancel();
+    if (attempt->timed_out)
+        co_return fail(ErrorCode::deadline_exceeded,
+                       fmt::format("no connection to {}:{} within {} ms", to.address().to_string(), to.port(),
+                                   timeout.count()));
+    if (ec)
+        co_return fail(ErrorCode::unavailable,
+                       fmt::format("connect to {}:{}: {}", to.address().to_string(), to.port(), ec.message()));
+    co_return ClientConnection(std::move(attempt->socket));
+}
+
+awaitable<Status> ClientConnection::start(RequestHead head, std::optional<std::uint64_t> length) {
+    Impl& impl = *impl_;
+    impl.chunked = !length;
+    impl.head_request = head.method == "HEAD";
+    impl.parser.reset();
+    if (!length)
+        head.headers.set("Transfer-Encoding", "chunked");
+    else if (*length > 0 || (head.method != "GET" && head.method != "HEAD" && head.method != "DELETE"))
+        head.headers.set("Content-Length", std::to_string(*length));
+    co_return co_await impl.raw(write_head(head));
+}
+
+awaitable<Status> ClientConnection::write(std::string_view piece) {
+    Impl& impl = *impl_;
+    if (piece.empty()) co_return Status{};
+    if (!impl.chunked) co_return co_await impl.raw(piece);
+    std::string size = fmt::format("{:x}\r\n", piece.size());
+    std::array<asio::const_buffer, 3> parts{asio::buffer(size), asio::buffer(piece.data(), piece.size()),
+                                            asio::buffer("\r\n", 2)};
+    auto [ec, n] = co_await asio::async_write(impl.socket, parts, kToken);
+    if (ec) {
+        impl.failed = true;
+        co_return std::unexpected(broken(ec));
+    }
+    co_return Status{};
+}
+
+awaitable<Status> ClientConnection::finish() {
+    if (!impl_->chunked) co_return Status{};
+    co_return co_await impl_->raw("0\r\n\r\n");
+}
+
+awaitable<Result<ResponseHead>> ClientConnection::read_head() {
+    Impl& impl = *impl_;
+    for (;;) {
+        impl.parser = std::make_unique<detail::MessageParser<false>>(std::size_t{256} * 1024);
+        if (impl.head_request) impl.parser->skip_body();
+        for (;;) {
+            auto head = impl.parser->parse_head(impl.input);
+            if (!head) {
+                impl.failed = true;
+                co_return std::unexpected(head.error());
+            }
+            if (*head) break;
+            GB_CO_TRY_ASSIGN(bool more, co_await impl.fill());
+            if (!more) {
+                impl.failed = true;
+                co_return fail(ErrorCode::unavailable, "connection closed before an answer");
+            }
+        }
+        int status = static_cast<int>(impl.parser->message().result_int());
+        if (status / 100 == 1 && status != 101) continue;
+        impl.upgraded = status == 101;
+        co_return ResponseHead{status, impl.parser->headers()};
+    }
+}
+
+awaitable<Result<std::string_view>> ClientConnection::next() {
+    Impl& impl = *impl_;
+    if (!impl.parser) co_return fail(ErrorCode::internal, "body read before the head");
+    for (;;) {
+        auto piece = impl.parser->parse_body(impl.input);
+        if (!piece) {
+            impl.failed = true;
+            co_return std::unexpected(piece.error());
+        }
+        if (!piece->empty() || impl.parser->done()) co_return *piece;
+        GB_CO_TRY_ASSIGN(bool more, co_await impl.fill());
+        if (!more) impl.parser->set_eof();
+    }
+}
+
+awaitable<Result<std::string>> ClientConnection::read_all(std::size_t limit) {
+    std::string out;
+    for (;;) {
+        GB_CO_TRY_ASSIGN(std::string_view piece, co_await next());
+        if (piece.empty()) co_return out;
+        if (out.size() + piece.size() > limit) {
+            impl_->failed = true;
+            co_return fail(ErrorCode::too_large, fmt::format("answer is larger than {} bytes", limit));
+        }
+        out.append(piece);
+    }
+}
+
+awaitable<Result<ClientConnection::Response>> ClientConnection::request(RequestHead head, std::string_view body,
+                                                                        std::size_t limit) {
+    GB_CO_TRY(co_await start(std::move(head), body.size()));
+    GB_CO_TRY(co_await write(body));
+    Response response;
+    GB_CO_TRY_ASSIGN(response.head, co_await read_head());
+    GB_CO_TRY_ASSIGN(response.body, co_await read_all(limit));
+    co_return response;
+}
+
+bool ClientConnection::reusable() const {
+    return impl_ && !impl_->failed && !impl_->upgraded && impl_->parser && impl_->parser->done() &&
+           impl_->parser->keep_alive() && impl_->input.empty();
+}
+
+bool ClientConnection::still_open() {
+    char c = 0;
+    ssize_t n = ::recv(impl_->socket.native_handle(), &c, 1, MSG_PEEK | MSG_DONTWAIT);
+    return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+}
+
+tcp::socket ClientConnection::take_socket(std::string& early) {
+    early = std::move(impl_->input);
+    return std::move(impl_->socket);
+}
+
+tcp::socket& ClientConnection::socket() {
+    return impl_->socket;
+}
+
+void ClientConnection::close() {
+    boost::system::error_code ignored;
+    impl_->failed = true;
+    impl_->socket.close(ignored);
+}
+
+}  // namespace gb::http

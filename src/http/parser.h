@@ -1,0 +1,98 @@
+// Beast's HTTP/1 parser used without its I/O: bytes in, heads and body pieces out. Internal to this folder; the only
+// header that sees Beast.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <boost/asio/buffer.hpp>
+#include <boost/beast/http/buffer_body.hpp>
+#include <boost/beast/http/parser.hpp>
+
+#include "base/result.h"
+#include "http/message.h"
+
+namespace gb::http::detail {
+
+namespace beast = boost::beast;
+
+// Feeds one message from `input`, a buffer that the owner fills from its socket. What the parser has used is erased.
+template <bool is_request>
+class MessageParser {
+  public:
+    explicit MessageParser(std::size_t max_header_bytes) {
+        parser_.header_limit(static_cast<std::uint32_t>(max_header_bytes));
+        parser_.body_limit(boost::none);
+    }
+
+    // True when the head is complete; false when more input is needed.
+    Result<bool> parse_head(std::string& input) {
+        while (!parser_.is_header_done()) {
+            if (input.empty()) return false;
+            beast::error_code ec;
+            std::size_t used = parser_.put(boost::asio::buffer(input), ec);
+            input.erase(0, used);
+            if (ec == beast::http::error::need_more) return false;
+            if (ec == beast::http::error::header_limit)
+                return fail(ErrorCode::too_large, "request head is larger than allowed");
+            if (ec) return fail(ErrorCode::invalid_argument, "malformed HTTP message: " + ec.message());
+        }
+        return true;
+    }
+
+    // The next piece of the body: empty while more input is needed and at the end (see done()).
+    Result<std::string_view> parse_body(std::string& input) {
+        auto& body = parser_.get().body();
+        body.data = piece_.data();
+        body.size = piece_.size();
+        body.more = true;
+        while (!parser_.is_done() && body.size == piece_.size()) {
+            if (input.empty() && !at_eof_) break;
+            beast::error_code ec;
+            if (input.empty()) {
+                parser_.put_eof(ec);
+                if (ec) return fail(ErrorCode::unavailable, "connection closed in the middle of a message");
+                break;
+            }
+            std::size_t used = parser_.put(boost::asio::buffer(input), ec);
+            input.erase(0, used);
+            if (ec == beast::http::error::need_buffer) break;
+            if (ec == beast::http::error::need_more) {
+                if (at_eof_) return fail(ErrorCode::unavailable, "connection closed in the middle of a message");
+                break;
+            }
+            if (ec) return fail(ErrorCode::invalid_argument, "malformed HTTP body: " + ec.message());
+        }
+        return std::string_view(piece_.data(), piece_.size() - body.size);
+    }
+
+    void set_eof() { at_eof_ = true; }
+    void skip_body() { parser_.skip(true); }  // answers to HEAD, 204, 304: call before parse_head
+    [[nodiscard]] bool done() { return parser_.is_done(); }
+    [[nodiscard]] bool keep_alive() const { return parser_.get().keep_alive(); }
+    [[nodiscard]] bool has_body_length() const {
+        return parser_.chunked() || (parser_.content_length() && *parser_.content_length() > 0);
+    }
+    [[nodiscard]] std::optional<std::uint64_t> content_length() const {
+        auto length = parser_.content_length();
+        return length ? std::optional<std::uint64_t>(*length) : std::nullopt;
+    }
+    [[nodiscard]] const auto& message() const { return parser_.get(); }
+
+    [[nodiscard]] Headers headers() const {
+        Headers out;
+        for (const auto& field : parser_.get())
+            out.add(std::string(field.name_string().data(), field.name_string().size()),
+                    std::string(field.value().data(), field.value().size()));
+        return out;
+    }
+
+  private:
+    beast::http::parser<is_request, beast::http::buffer_body> parser_;
+    std::array<char, 65536> piece_;
+    bool at_eof_ = false;
+};
+
+}  // namespace gb::http::detail

@@ -1,0 +1,94 @@
+// An HTTP/1.1 server on Asio coroutines: keep-alive, chunked bodies both ways, each write flushed at once
+// (TCP_NODELAY), upgrades handed over as a bare socket. Handlers run on the server's executor, one coroutine a
+// connection; a handler that blocks its thread blocks every connection.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/ip/tcp.hpp>
+
+#include "base/result.h"
+#include "http/message.h"
+
+namespace gb::http {
+
+namespace asio = boost::asio;
+using asio::awaitable;
+using tcp = asio::ip::tcp;
+
+// A body as it arrives, in constant memory.
+class BodyReader {
+  public:
+    virtual ~BodyReader() = default;
+    // The next piece, at most 64 KiB; empty at the end of the body. Valid until the next call.
+    virtual awaitable<Result<std::string_view>> next() = 0;
+    // All that is left; too_large beyond `limit` bytes.
+    awaitable<Result<std::string>> read_all(std::size_t limit);
+};
+
+// Answers one request: either send(), or start() then write()… then finish().
+class ResponseWriter {
+  public:
+    virtual ~ResponseWriter() = default;
+    // A whole answer. Content-Length is added; Content-Type is the caller's.
+    virtual awaitable<Status> send(int status, Headers headers, std::string_view body) = 0;
+    // Opens a streamed answer: with `length` the body must be exactly that long, without it is chunked.
+    virtual awaitable<Status> start(int status, Headers headers, std::optional<std::uint64_t> length = {}) = 0;
+    virtual awaitable<Status> write(std::string_view piece) = 0;
+    virtual awaitable<Status> finish() = 0;
+    // Answers 101 (or whatever `head` says) and gives the connection away: no further HTTP on it. `early` receives
+    // bytes that the client sent behind the request already.
+    virtual awaitable<Result<tcp::socket>> upgrade(ResponseHead head, std::string& early) = 0;
+    [[nodiscard]] virtual bool started() const = 0;
+    // Completes when the client has closed the connection or it broke; never while it stays open.
+    virtual awaitable<void> peer_closed() = 0;
+    // Ends the connection after this exchange without a proper end of the body: the client sees a cut stream.
+    virtual void abort() = 0;
+
+    awaitable<Status> send_json(int status, std::string_view body);
+};
+
+struct Exchange {
+    RequestHead head;
+    Target target;
+    tcp::endpoint peer;
+    BodyReader& body;
+    ResponseWriter& response;
+};
+
+// May throw nothing. If it returns without having answered, the server answers 500.
+using Handler = std::function<awaitable<void>(Exchange&)>;
+
+struct ServerOptions {
+    std::size_t max_header_bytes = 64 * 1024;
+    std::chrono::seconds idle_timeout{620};    // between requests of one connection
+    std::chrono::seconds header_timeout{30};   // from the first byte of a head to its end
+    std::size_t max_connections = 10'000;      // more are accepted and closed at once
+};
+
+class Server {
+  public:
+    Server(asio::any_io_executor executor, Handler handler, ServerOptions options = {});
+    ~Server();  // closes the listeners and every connection
+    Server(const Server&) = delete;
+    Server& operator=(const Server&) = delete;
+
+    // Opens a listening socket; port 0 picks a free one. Returns where it listens.
+    Result<tcp::endpoint> listen(const tcp::endpoint& where);
+    [[nodiscard]] std::size_t connections() const;
+    void stop();  // no new connections, the open ones are cut
+
+  private:
+    struct Impl;
+    std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace gb::http

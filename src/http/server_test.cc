@@ -1,0 +1,271 @@
+#include "http/server.h"
+
+#include <thread>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/use_future.hpp>
+#include <boost/asio/write.hpp>
+#include <gtest/gtest.h>
+
+#include "http/client.h"
+
+namespace gb::http {
+namespace {
+
+// A server and a client on one io_context, run in the test's thread.
+class ServerTest : public ::testing::Test {
+  protected:
+    void start(Handler handler, ServerOptions options = {}) {
+        server_ = std::make_unique<Server>(io_.get_executor(), std::move(handler), options);
+        auto where = server_->listen({asio::ip::make_address("127.0.0.1"), 0});
+        ASSERT_TRUE(where);
+        endpoint_ = *where;
+    }
+
+    void run(std::function<awaitable<void>()> client) {
+        bool done = false;
+        asio::co_spawn(io_, client(), [&](const std::exception_ptr& failure) {
+            done = true;
+            server_->stop();
+            if (failure) std::rethrow_exception(failure);
+        });
+        io_.run_for(std::chrono::seconds(20));
+        EXPECT_TRUE(done) << "the client did not finish";
+    }
+
+    awaitable<ClientConnection> connect() {
+        auto connection = co_await ClientConnection::connect(endpoint_, std::chrono::seconds(5));
+        if (!connection) throw std::runtime_error(connection.error().message);
+        co_return *std::move(connection);
+    }
+
+    // Sends bytes as they are and returns all that comes back until the server closes.
+    awaitable<std::string> raw(std::string bytes) {
+        ClientConnection connection = co_await connect();
+        co_await asio::async_write(connection.socket(), asio::buffer(bytes), asio::use_awaitable);
+        std::string answer;
+        [[maybe_unused]] auto [ec, n] = co_await asio::async_read(connection.socket(), asio::dynamic_buffer(answer),
+                                                 asio::as_tuple(asio::use_awaitable));
+        co_return answer;
+    }
+
+    asio::io_context io_;
+    std::unique_ptr<Server> server_;
+    tcp::endpoint endpoint_;
+};
+
+awaitable<void> echo(Exchange& exchange) {
+    auto body = co_await exchange.body.read_all(64 << 20);
+    if (!body) co_return;
+    co_await exchange.response.send(200, {{"X-Path", exchange.target.path}}, *body);
+}
+
+TEST_F(ServerTest, KeepAliveCarriesRequestsOneAfterAnother) {
+    start(echo);
+    run([&]() -> awaitable<void> {
+        ClientConnection connection = co_await connect();
+        for (int i = 0; i < 3; ++i) {
+            auto response = co_await connection.request({"POST", "/p" + std::to_string(i), {}}, "body");
+            EXPECT_TRUE(response);
+            EXPECT_EQ(response->head.headers.get("x-path"), "/p" + std::to_string(i));
+            EXPECT_EQ(response->body, "body");
+            EXPECT_TRUE(connection.reusable());
+        }
+    });
+}
+
+TEST_F(ServerTest, LargeChunkedBodyBothWays) {
+    start([](Exchange& exchange) -> awaitable<void> {
+        co_await exchange.response.start(200, {});
+        for (;;) {
+            auto piece = co_await exchange.body.next();
+            if (!piece || piece->empty()) break;
+            co_await exchange.response.write(*piece);
+        }
+        co_await exchange.response.finish();
+    });
+    run([&]() -> awaitable<void> {
+        ClientConnection connection = co_await connect();
+        std::string sent(3 << 20, 'a');
+        for (std::size_t i = 0; i < sent.size(); ++i) sent[i] = static_cast<char>('a' + i % 23);
+        RequestHead head{"POST", "/", {}};
+        co_await connection.start(std::move(head), std::nullopt);
+        asio::co_spawn(
+            co_await asio::this_coro::executor,
+            [&]() -> awaitable<void> {
+                for (std::size_t at = 0; at < sent.size(); at += 100'000)
+                    co_await connection.write(std::string_view(sent).substr(at, 100'000));
+                co_await connection.finish();
+            },
+            asio::detached);
+        auto answer = co_await connection.read_head();
+        EXPECT_TRUE(answer);
+        auto body = co_await connection.read_all(64 << 20);
+        EXPECT_TRUE(body);
+        EXPECT_TRUE(*body == sent);
+    });
+}
+
+TEST_F(ServerTest, FirstPieceOfAStreamPassesAtOnce) {
+    start([](Exchange& exchange) -> awaitable<void> {
+        co_await exchange.response.start(200, {});
+        co_await exchange.response.write("first");
+        co_await exchange.response.peer_closed();
+    });
+    run([&]() -> awaitable<void> {
+        ClientConnection connection = co_await connect();
+        co_await connection.start({"GET", "/", {}}, 0);
+        co_await connection.read_head();
+        auto piece = co_await connection.next();
+        EXPECT_TRUE(piece);
+        EXPECT_EQ(*piece, "first");
+    });
+}
+
+TEST_F(ServerTest, ExpectContinueIsAnsweredWhenTheBodyIsWanted) {
+    start(echo);
+    run([&]() -> awaitable<void> {
+        std::string answer = co_await raw(
+            "POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi");
+        EXPECT_TRUE(answer.starts_with("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK")) << answer;
+    });
+}
+
+TEST_F(ServerTest, MalformedRequestsGetAJson400AndAClose) {
+    start(echo);
+    run([&]() -> awaitable<void> {
+        for (std::string bad : {"GARBAGE\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "GET / HTTP/1.1\r\nbad header\r\n\r\n",
+                                "POST / HTTP/1.1\r\nContent-Length: x\r\n\r\n",
+                                "POST / HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"}) {
+            std::string answer = co_await raw(bad);
+            EXPECT_TRUE(answer.starts_with("HTTP/1.1 400")) << bad << " -> " << answer;
+            EXPECT_NE(answer.find(R"({"code":400,"message":)"), std::string::npos) << answer;
+        }
+    });
+}
+
+TEST_F(ServerTest, AHeadThatIsTooLargeIsRefused) {
+    start(echo, {.max_header_bytes = 4096});
+    run([&]() -> awaitable<void> {
+        std::string answer = co_await raw("GET / HTTP/1.1\r\nX: " + std::string(8000, 'x') + "\r\n\r\n");
+        EXPECT_TRUE(answer.starts_with("HTTP/1.1 431")) << answer.substr(0, 80);
+    });
+}
+
+TEST_F(ServerTest, PipelinedRequestsAreAnsweredInOrder) {
+    start(echo);
+    run([&]() -> awaitable<void> {
+        std::string answer = co_await raw(
+            "GET /a HTTP/1.1\r\nHost: x\r\n\r\nGET /b HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+        std::size_t a = answer.find("X-Path: /a"), b = answer.find("X-Path: /b");
+        EXPECT_NE(a, std::string::npos);
+        EXPECT_NE(b, std::string::npos);
+        EXPECT_LT(a, b);
+    });
+}
+
+TEST_F(ServerTest, AnUnreadBodyDoesNotBreakTheNextRequest) {
+    start([](Exchange& exchange) -> awaitable<void> { co_await exchange.response.send_json(200, "{}"); });
+    run([&]() -> awaitable<void> {
+        ClientConnection connection = co_await connect();
+        for (int i = 0; i < 3; ++i) {
+            auto response = co_await connection.request({"POST", "/", {}}, std::string(100'000, 'z'));
+            EXPECT_TRUE(response);
+            EXPECT_EQ(response->body, "{}");
+        }
+    });
+}
+
+TEST_F(ServerTest, AHandlerThatAnswersNothingGivesA500) {
+    start([](Exchange&) -> awaitable<void> { co_return; });
+    run([&]() -> awaitable<void> {
+        ClientConnection connection = co_await connect();
+        auto response = co_await connection.request({"GET", "/", {}}, "");
+        EXPECT_TRUE(response);
+        EXPECT_EQ(response->head.status, 500);
+    });
+}
+
+TEST_F(ServerTest, AnUnfinishedStreamIsCutSoThatTheClientNotices) {
+    start([](Exchange& exchange) -> awaitable<void> {
+        co_await exchange.response.start(200, {});
+        co_await exchange.response.write("half");
+    });
+    run([&]() -> awaitable<void> {
+        ClientConnection connection = co_await connect();
+        co_await connection.start({"GET", "/", {}}, 0);
+        co_await connection.read_head();
+        auto body = co_await connection.read_all(1000);
+        EXPECT_FALSE(body);
+    });
+}
+
+TEST_F(ServerTest, HeadAnd204CarryNoBody) {
+    start([](Exchange& exchange) -> awaitable<void> {
+        co_await exchange.response.send(exchange.target.path == "/none" ? 204 : 200, {}, "text");
+    });
+    run([&]() -> awaitable<void> {
+        ClientConnection connection = co_await connect();
+        auto head = co_await connection.request({"HEAD", "/", {}}, "");
+        EXPECT_TRUE(head);
+        EXPECT_EQ(head->head.headers.get("content-length"), "4");
+        EXPECT_EQ(head->body, "");
+        auto none = co_await connection.request({"GET", "/none", {}}, "");
+        EXPECT_TRUE(none);
+        EXPECT_EQ(none->head.status, 204);
+        EXPECT_TRUE(connection.reusable());
+    });
+}
+
+TEST_F(ServerTest, UpgradeHandsOverTheSocketAndEarlyBytes) {
+    start([](Exchange& exchange) -> awaitable<void> {
+        std::string early;
+        auto socket = co_await exchange.response.upgrade({101, {{"Upgrade", "x"}, {"Connection", "Upgrade"}}}, early);
+        if (!socket) co_return;
+        std::string reply = "got " + early;
+        co_await asio::async_write(*socket, asio::buffer(reply), asio::use_awaitable);
+    });
+    run([&]() -> awaitable<void> {
+        std::string answer =
+            co_await raw("GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\nearly");
+        EXPECT_TRUE(answer.starts_with("HTTP/1.1 101")) << answer;
+        EXPECT_TRUE(answer.ends_with("got early")) << answer;
+    });
+}
+
+TEST_F(ServerTest, PeerClosedCompletesWhenTheClientGoesAway) {
+    bool noticed = false;
+    start([&](Exchange& exchange) -> awaitable<void> {
+        co_await exchange.response.start(200, {});
+        co_await exchange.response.peer_closed();
+        noticed = true;
+    });
+    run([&]() -> awaitable<void> {
+        {
+            ClientConnection connection = co_await connect();
+            co_await connection.start({"GET", "/", {}}, 0);
+            co_await connection.read_head();
+        }
+        asio::steady_timer timer(co_await asio::this_coro::executor, std::chrono::milliseconds(200));
+        co_await timer.async_wait(asio::use_awaitable);
+        EXPECT_TRUE(noticed);
+    });
+}
+
+TEST_F(ServerTest, APortThatIsTakenIsOneClearError) {
+    start(echo);
+    Server second(io_.get_executor(), echo);
+    auto where = second.listen(endpoint_);
+    ASSERT_FALSE(where);
+    EXPECT_EQ(where.error().code, ErrorCode::already_exists);
+    EXPECT_NE(where.error().message.find(std::to_string(endpoint_.port())), std::string::npos);
+}
+
+}  // namespace
+}  // namespace gb::http
