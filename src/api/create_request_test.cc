@@ -1,0 +1,78 @@
+#include "api/create_request.h"
+
+#include <gtest/gtest.h>
+
+namespace gb::api {
+namespace {
+
+TEST(CreateRequest, DefaultsDifferByGeneration) {
+    auto v1 = parse_create(R"({"templateID":"base"})", Generation::v1);
+    auto v2 = parse_create(R"({"templateID":"base"})", Generation::v2);
+    ASSERT_TRUE(v1 && v2);
+    EXPECT_EQ(v1->timeout_s, 15);
+    EXPECT_FALSE(v1->secure);
+    EXPECT_EQ(v2->timeout_s, 300);
+    EXPECT_TRUE(v2->secure);
+}
+
+TEST(CreateRequest, WhatThePythonClientSends) {
+    auto request = parse_create(
+        R"({"templateID":"base","allow_internet_access":false,"autoPause":false,"autoResume":{"enabled":false},
+            "envVars":{"A":"b\nc"},"metadata":{"k":"v"},"secure":true,"timeout":300,"forceUpload":1})",
+        Generation::v1);
+    ASSERT_TRUE(request) << request.error().message;
+    EXPECT_EQ(request->network.allow_internet_access, false);
+    EXPECT_EQ(request->env_vars.at("A"), "b\nc");
+    EXPECT_TRUE(request->secure);
+}
+
+TEST(CreateRequest, NetworkListsArriveWhole) {
+    auto request = parse_create(
+        R"({"templateID":"base","network":{"allowOut":["1.1.1.1"],"denyOut":["0.0.0.0/0"],"allowPublicTraffic":true}})",
+        Generation::v2);
+    ASSERT_TRUE(request);
+    EXPECT_EQ(request->network.allow_out, std::vector<std::string>{"1.1.1.1"});
+    EXPECT_EQ(request->network.deny_out, std::vector<std::string>{"0.0.0.0/0"});
+    EXPECT_NE(request->network_json.find("denyOut"), std::string::npos);
+}
+
+TEST(CreateRequest, WrongTypesNameTheField) {
+    for (auto [body, field] : std::initializer_list<std::pair<const char*, const char*>>{
+             {R"({})", "templateID"},
+             {R"({"templateID":5})", "templateID"},
+             {R"({"templateID":"b","timeout":"x"})", "timeout"},
+             {R"({"templateID":"b","timeout":1.5})", "timeout"},
+             {R"({"templateID":"b","timeout":99999999999})", "timeout"},
+             {R"({"templateID":"b","metadata":{"a":1}})", "metadata.a"},
+             {R"({"templateID":"b","metadata":[]})", "metadata"},
+             {R"({"templateID":"b","envVars":{"A=B":"c"}})", "envVars"},
+             {R"({"templateID":"b","network":{"denyOut":"all"}})", "network.denyOut"},
+             {R"({"templateID":"b","allow_internet_access":"no"})", "allow_internet_access"}}) {
+        auto request = parse_create(body, Generation::v2);
+        ASSERT_FALSE(request) << body;
+        EXPECT_EQ(request.error().code, ErrorCode::invalid_argument);
+        EXPECT_NE(request.error().message.find(field), std::string::npos) << request.error().message;
+    }
+}
+
+TEST(CreateRequest, WhatCannotBeKeptIsRefusedNotIgnored) {
+    for (auto body : {R"({"templateID":"b","autoPause":true})", R"({"templateID":"b","autoResume":{"enabled":true}})",
+                      R"({"templateID":"b","network":{"allowPublicTraffic":false}})",
+                      R"({"templateID":"b","network":{"rules":{"a.com":[]}}})",
+                      R"({"templateID":"b","network":{"egressProxy":{"address":"x"}}})",
+                      R"({"templateID":"b","volumeMounts":[{"name":"v","path":"/m"}]})"})
+        EXPECT_FALSE(parse_create(body, Generation::v2)) << body;
+}
+
+TEST(CreateRequest, NullCountsAsAbsent) {
+    EXPECT_TRUE(parse_create(R"({"templateID":"b","metadata":null,"network":null,"mcp":null})", Generation::v2));
+}
+
+TEST(CreateRequest, GarbageIsOneClearError) {
+    for (auto body : {"", "   ", "[]", "nonsense", "{\"a\":", "\"x\"", "{\"templateID\":\"b\"} x"})
+        EXPECT_EQ(parse_create(body, Generation::v2).error().code, ErrorCode::invalid_argument) << body;
+    EXPECT_FALSE(parse_create(std::string(100'000, '['), Generation::v2));
+}
+
+}  // namespace
+}  // namespace gb::api

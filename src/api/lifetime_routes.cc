@@ -1,0 +1,63 @@
+// How long a sandbox lives: connect, timeout, refreshes (contract 2.6, 7.1, 7.2).
+#include <algorithm>
+
+#include <boost/json.hpp>
+
+#include "api/api.h"
+#include "api/fields.h"
+#include "api/sandbox_json.h"
+
+namespace gb::api {
+namespace {
+
+namespace json = boost::json;
+constexpr std::size_t kMaxBody = 65536;
+
+enum class Timeout { required, optional };
+
+Handler connect(Services services, Timeout rule) {
+    return [=](Call& call) -> http::awaitable<Status> {
+        GB_CO_TRY_ASSIGN(std::string text, co_await call.exchange.body.read_all(kMaxBody));
+        GB_CO_TRY_ASSIGN(json::object body, parse_object(text, rule == Timeout::optional));
+        GB_CO_TRY_ASSIGN(auto timeout, Fields(body).integer("timeout"));
+        if (!timeout && rule == Timeout::required)
+            co_return fail(ErrorCode::invalid_argument, "validation error: field 'timeout' is required");
+        GB_CO_TRY_ASSIGN(SandboxView view,
+                         co_await services.sandboxes.connect(call.team, call.params["id"],
+                                                             static_cast<int>(timeout.value_or(300))));
+        co_return co_await call.exchange.response.send_json(200, json::serialize(sandbox_json(view)));
+    };
+}
+
+Handler set_timeout(Services services) {
+    return [=](Call& call) -> http::awaitable<Status> {
+        GB_CO_TRY_ASSIGN(std::string text, co_await call.exchange.body.read_all(kMaxBody));
+        GB_CO_TRY_ASSIGN(json::object body, parse_object(text, false));
+        GB_CO_TRY_ASSIGN(auto timeout, Fields(body).integer("timeout"));
+        if (!timeout) co_return fail(ErrorCode::invalid_argument, "validation error: field 'timeout' is required");
+        GB_CO_TRY(co_await services.sandboxes.set_timeout(call.team, call.params["id"], *timeout));
+        co_return co_await call.exchange.response.send(204, {}, "");
+    };
+}
+
+Handler refresh(Services services) {
+    return [=](Call& call) -> http::awaitable<Status> {
+        GB_CO_TRY_ASSIGN(std::string text, co_await call.exchange.body.read_all(kMaxBody));
+        GB_CO_TRY_ASSIGN(json::object body, parse_object(text, true));
+        GB_CO_TRY_ASSIGN(auto duration, Fields(body).integer("duration"));
+        auto seconds = static_cast<int>(std::clamp<std::int64_t>(duration.value_or(15), 15, 3600));
+        GB_CO_TRY(co_await services.sandboxes.connect(call.team, call.params["id"], seconds));
+        co_return co_await call.exchange.response.send(204, {}, "");
+    };
+}
+
+}  // namespace
+
+void add_lifetime_routes(Router& router, Services services) {
+    router.add("POST", "/sandboxes/{id}/connect", connect(services, Timeout::required));
+    router.add("POST", "/v2/sandboxes/{id}/connect", connect(services, Timeout::optional));
+    router.add("POST", "/sandboxes/{id}/timeout", set_timeout(services));
+    router.add("POST", "/sandboxes/{id}/refreshes", refresh(services));
+}
+
+}  // namespace gb::api

@@ -1,0 +1,53 @@
+// From method and path to a handler. Every route answers JSON, unknown ones too (contract 2.1).
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "http/server.h"
+#include "store/records.h"
+
+namespace gb::api {
+
+struct Call {
+    http::Exchange& exchange;
+    Team team;                                  // of the key that was given
+    std::map<std::string, std::string> params;  // {name} parts of the path, decoded
+};
+
+// A handler answers by itself, or returns the error to answer with.
+using Handler = std::function<http::awaitable<Status>(Call&)>;
+
+enum class Access { open, team_key };
+
+struct Route {
+    std::string method;
+    std::vector<std::string> pattern;  // "{name}" matches one segment
+    Access access;
+    Handler handler;
+};
+
+class Router {
+  public:
+    void add(std::string method, std::string_view path, Handler handler, Access access = Access::team_key);
+
+    struct Match {
+        const Route* route;
+        std::map<std::string, std::string> params;
+    };
+    // not_found, or unimplemented (answered 405) when the path exists with other methods.
+    [[nodiscard]] Result<Match> match(std::string_view method, const http::Target& target) const;
+
+  private:
+    std::vector<Route> routes_;
+};
+
+// {"code": <status>, "message": …}
+http::awaitable<Status> send_error(http::ResponseWriter& response, const Error& error);
+std::string error_body(int status, std::string_view message);
+
+}  // namespace gb::api

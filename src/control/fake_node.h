@@ -1,0 +1,61 @@
+// A node without machines, for tests of what stands above the node: its calls succeed, fail or wait as a test says.
+#pragma once
+
+#include <set>
+
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "node/node.h"
+
+namespace gb {
+
+class FakeNode : public Node {
+  public:
+    Result<std::vector<TemplateInfo>> templates() override {
+        return std::vector<TemplateInfo>{{"tbase", "base", "build", 1, 512, 4096, 1}};
+    }
+    boost::asio::awaitable<Status> create(SandboxSpec spec) override {
+        co_await wait(create_delay_ms);
+        if (create_error) co_return std::unexpected(*create_error);
+        last_spec = spec;
+        machines.insert(spec.id);
+        co_return Status{};
+    }
+    boost::asio::awaitable<Status> destroy(std::string id) override {
+        co_await wait(destroy_delay_ms);
+        ++destroyed;
+        machines.erase(id);
+        co_return Status{};
+    }
+    boost::asio::awaitable<Result<boost::asio::ip::tcp::socket>> connect(std::string id, std::uint16_t port) override {
+        if (!machines.contains(id)) co_return fail(ErrorCode::not_found, "no such sandbox");
+        boost::asio::ip::tcp::socket socket(co_await boost::asio::this_coro::executor);
+        boost::system::error_code ec;
+        socket.connect({boost::asio::ip::make_address("127.0.0.1"), port}, ec);
+        if (ec) co_return fail(ErrorCode::unavailable, ec.message());
+        co_return socket;
+    }
+    Result<Isolation> isolation(const std::string&) override { return Isolation{}; }
+    Result<SandboxUsage> usage(const std::string&) override { return SandboxUsage{}; }
+    Result<std::vector<std::string>> decisions(const std::string&, std::size_t) override {
+        return std::vector<std::string>{};
+    }
+    void on_exit(std::function<void(std::string, std::string)> callback) override { exited = std::move(callback); }
+
+    int create_delay_ms = 0;
+    int destroy_delay_ms = 0;
+    int destroyed = 0;
+    std::optional<Error> create_error;
+    SandboxSpec last_spec;
+    std::set<std::string> machines;
+    std::function<void(std::string, std::string)> exited;
+
+  private:
+    static boost::asio::awaitable<void> wait(int ms) {
+        boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor, std::chrono::milliseconds(ms));
+        co_await timer.async_wait(boost::asio::use_awaitable);
+    }
+};
+
+}  // namespace gb

@@ -1,0 +1,182 @@
+#include "ingress/proxy.h"
+
+#include <array>
+#include <charconv>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+#include <fmt/format.h>
+
+#include "base/log.h"
+
+namespace gb::ingress {
+namespace {
+
+namespace asio = boost::asio;
+using asio::awaitable;
+using http::tcp;
+constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
+
+// RFC 9110 7.6.1: these speak of one connection only.
+constexpr std::array<std::string_view, 8> kHopByHop{"Connection", "Keep-Alive", "Proxy-Connection", "TE",
+                                                    "Trailer", "Transfer-Encoding", "Upgrade", "Expect"};
+
+bool wants_upgrade(const http::Headers& headers) {
+    return headers.lists("Connection", "upgrade") && headers.has("Upgrade");
+}
+
+void strip_hop_by_hop(http::Headers& headers, bool keep_upgrade) {
+    std::string upgrade(headers.get("Upgrade"));
+    for (std::string_view name : kHopByHop) headers.remove(name);
+    if (keep_upgrade && !upgrade.empty()) {
+        headers.add("Connection", "Upgrade");
+        headers.add("Upgrade", upgrade);
+    }
+}
+
+http::RequestHead forward_head(const http::Exchange& exchange, bool upgrade) {
+    http::RequestHead head = exchange.head;
+    if (head.target.empty() || head.target[0] != '/') head.target = exchange.target.raw_path;  // absolute-form
+    strip_hop_by_hop(head.headers, upgrade);
+    head.headers.remove("Content-Length");
+    head.headers.remove("X-API-Key");  // a key of the control plane is none of the sandbox's business
+    std::string peer = exchange.peer.address().to_string();
+    std::string_view before = head.headers.get("X-Forwarded-For");
+    head.headers.set("X-Forwarded-For", before.empty() ? peer : fmt::format("{}, {}", before, peer));
+    if (!head.headers.has("X-Forwarded-Host"))
+        head.headers.add("X-Forwarded-Host", std::string(exchange.head.headers.get("Host")));
+    if (!head.headers.has("X-Forwarded-Proto")) head.headers.add("X-Forwarded-Proto", "http");
+    return head;
+}
+
+// The length of the request's body: a number, unknown (chunked), or zero.
+std::optional<std::uint64_t> body_length(const http::Headers& headers) {
+    if (headers.lists("Transfer-Encoding", "chunked")) return std::nullopt;
+    std::string_view text = headers.get("Content-Length");
+    std::uint64_t length = 0;
+    std::from_chars(text.data(), text.data() + text.size(), length);
+    return length;
+}
+
+// Request body, client to sandbox. Ends only when the client has gone: the answer decides when an exchange is over.
+awaitable<void> pump_request(http::Exchange& exchange, http::ClientConnection& upstream, bool has_body) {
+    co_await asio::this_coro::throw_if_cancelled(false);
+    bool sending = has_body;
+    while (has_body) {
+        auto piece = co_await exchange.body.next();
+        if (!piece) co_return;
+        if (piece->empty()) {
+            if (sending) co_await upstream.finish();
+            break;
+        }
+        // A service may answer before it has read everything; its answer still counts.
+        if (sending) sending = co_await upstream.write(*piece) ? true : false;
+    }
+    co_await exchange.response.peer_closed();
+}
+
+enum class Outcome { complete, upgraded, no_answer, cut };
+
+awaitable<Outcome> pump_response(http::Exchange& exchange, http::ClientConnection& upstream, http::ResponseHead& upgraded) {
+    co_await asio::this_coro::throw_if_cancelled(false);
+    auto head = co_await upstream.read_head();
+    if (!head) co_return Outcome::no_answer;
+    if (head->status == 101) {
+        upgraded = *std::move(head);
+        co_return Outcome::upgraded;
+    }
+    std::optional<std::uint64_t> length;
+    if (head->headers.has("Content-Length")) length = body_length(head->headers);
+    strip_hop_by_hop(head->headers, false);
+    head->headers.remove("Content-Length");
+    if (!co_await exchange.response.start(head->status, std::move(head->headers), length)) co_return Outcome::cut;
+    for (;;) {
+        auto piece = co_await upstream.next();
+        if (!piece) co_return Outcome::cut;
+        if (piece->empty()) break;
+        if (!co_await exchange.response.write(*piece)) co_return Outcome::cut;
+    }
+    co_await exchange.response.finish();
+    co_return Outcome::complete;
+}
+
+awaitable<void> copy(tcp::socket& from, tcp::socket& to) {
+    co_await asio::this_coro::throw_if_cancelled(false);
+    auto buffer = std::make_unique<std::array<char, 65536>>();
+    boost::system::error_code ignored;
+    for (;;) {
+        auto [ec, n] = co_await from.async_read_some(asio::buffer(*buffer), kToken);
+        if (ec) break;
+        auto [write_ec, written] = co_await asio::async_write(to, asio::buffer(buffer->data(), n), kToken);
+        if (write_ec) break;
+    }
+    to.shutdown(tcp::socket::shutdown_send, ignored);  // the other direction may go on
+}
+
+awaitable<void> send_reply(http::Exchange& exchange, const Reply& reply) {
+    co_await exchange.response.send(reply.status, {{"Content-Type", reply.content_type}}, reply.body);
+}
+
+}  // namespace
+
+awaitable<void> Proxy::handle(http::Exchange& exchange, Route route) {
+    const bool browser = is_browser(exchange.head.headers.get("User-Agent"));
+    if (route.port == kAgentPort && !agent_path_is_public(exchange.target.path))
+        co_return co_await send_reply(exchange, reserved_path());
+    if (!sandboxes_.is_running(route.sandbox_id))
+        co_return co_await send_reply(exchange, sandbox_not_found(route.sandbox_id, browser));
+    auto lease = co_await upstreams_.acquire(route);
+    if (!lease) {
+        bool gone = lease.error().code == ErrorCode::not_found || !sandboxes_.is_running(route.sandbox_id);
+        co_return co_await send_reply(
+            exchange, gone ? sandbox_not_found(route.sandbox_id, browser) : port_not_open(route, browser));
+    }
+    co_await pass(exchange, route, *std::move(lease));
+}
+
+awaitable<void> Proxy::pass(http::Exchange& exchange, const Route& route, std::unique_ptr<Upstreams::Lease> lease) {
+    using namespace asio::experimental::awaitable_operators;
+    http::ClientConnection& upstream = lease->connection();
+    const bool upgrade = wants_upgrade(exchange.head.headers);
+    const std::optional<std::uint64_t> length = body_length(exchange.head.headers);
+    Outcome outcome = Outcome::no_answer;
+    http::ResponseHead upgraded;
+    if (co_await upstream.start(forward_head(exchange, upgrade), length)) {
+        auto result = co_await (pump_request(exchange, upstream, !length || *length > 0) ||
+                                pump_response(exchange, upstream, upgraded));
+        outcome = result.index() == 1 ? std::get<1>(result) : Outcome::cut;
+    }
+    switch (outcome) {
+        case Outcome::complete:
+            upstreams_.give_back(std::move(lease));
+            co_return;
+        case Outcome::upgraded: {
+            std::string from_client, from_sandbox;
+            strip_hop_by_hop(upgraded.headers, true);
+            auto client = co_await exchange.response.upgrade(std::move(upgraded), from_client);
+            if (!client) co_return;
+            tcp::socket sandbox = upstream.take_socket(from_sandbox);
+            lease->track(&sandbox);
+            co_await asio::async_write(sandbox, asio::buffer(from_client), kToken);
+            co_await asio::async_write(*client, asio::buffer(from_sandbox), kToken);
+            co_await (copy(*client, sandbox) && copy(sandbox, *client));
+            lease->track(nullptr);
+            co_return;
+        }
+        case Outcome::no_answer: {
+            const bool browser = is_browser(exchange.head.headers.get("User-Agent"));
+            bool gone = lease->was_cut() || !sandboxes_.is_running(route.sandbox_id);
+            co_await send_reply(exchange,
+                                gone ? sandbox_not_found(route.sandbox_id, browser) : port_not_open(route, browser));
+            co_return;
+        }
+        case Outcome::cut:
+            exchange.response.abort();
+            co_return;
+    }
+}
+
+}  // namespace gb::ingress

@@ -1,0 +1,28 @@
+// Passes a request on to a port of a sandbox and the answer back: any method, streams both ways at once, upgrades
+// (WebSocket) as bare bytes. Nothing is buffered beyond one piece of 64 KiB in each direction.
+#pragma once
+
+#include "control/sandboxes.h"
+#include "http/server.h"
+#include "ingress/replies.h"
+#include "ingress/route.h"
+#include "ingress/upstreams.h"
+
+namespace gb::ingress {
+
+class Proxy {
+  public:
+    explicit Proxy(Sandboxes& sandboxes) : sandboxes_(sandboxes), upstreams_(sandboxes.node()) {}
+
+    http::awaitable<void> handle(http::Exchange& exchange, Route route);
+    // Cuts every stream into a sandbox that is going away.
+    void cut(const std::string& sandbox_id) { upstreams_.cut(sandbox_id); }
+
+  private:
+    http::awaitable<void> pass(http::Exchange& exchange, const Route& route, std::unique_ptr<Upstreams::Lease> lease);
+
+    Sandboxes& sandboxes_;
+    Upstreams upstreams_;
+};
+
+}  // namespace gb::ingress

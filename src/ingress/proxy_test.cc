@@ -1,0 +1,261 @@
+#include "ingress/proxy.h"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/write.hpp>
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+#include "base/ids.h"
+#include "control/fake_node.h"
+
+namespace gb::ingress {
+namespace {
+
+namespace asio = boost::asio;
+using asio::awaitable;
+using http::ClientConnection;
+using http::Exchange;
+
+// A proxy in front of a server that plays the service inside a sandbox.
+class ProxyTest : public ::testing::Test {
+  protected:
+    void SetUp() override {
+        ASSERT_TRUE(make_dirs(dir_));
+        store_ = *open_sqlite_store(dir_ / "db");
+        ASSERT_TRUE(store_->add_team(team_));
+        sandboxes_ = std::make_unique<Sandboxes>(io_.get_executor(), pool_, *store_, node_, "seed");
+        ASSERT_TRUE(sandboxes_->start());
+        proxy_ = std::make_unique<Proxy>(*sandboxes_);
+        sandboxes_->on_gone([this](const std::string& id) { proxy_->cut(id); });
+        front_ = std::make_unique<http::Server>(io_.get_executor(), [this](Exchange& e) -> awaitable<void> {
+            auto route = find_route(e.head);
+            if (!route || !*route) {
+                co_await e.response.send(400, {}, "");
+                co_return;
+            }
+            co_await proxy_->handle(e, **route);
+        });
+        front_at_ = *front_->listen({asio::ip::make_address("127.0.0.1"), 0});
+    }
+    void TearDown() override {
+        front_.reset();
+        service_.reset();
+        io_.restart();
+        io_.run_for(std::chrono::milliseconds(50));
+        pool_.join();
+        ASSERT_TRUE(remove_tree(dir_));
+    }
+    void serve(http::Handler handler) {
+        service_ = std::make_unique<http::Server>(io_.get_executor(), std::move(handler));
+        service_port_ = service_->listen({asio::ip::make_address("127.0.0.1"), 0})->port();
+    }
+    void run(std::function<awaitable<void>()> body) {
+        bool done = false;
+        asio::co_spawn(io_, body(), [&](const std::exception_ptr& failure) {
+            done = true;
+            io_.stop();
+            if (failure) std::rethrow_exception(failure);
+        });
+        io_.run_for(std::chrono::seconds(20));
+        EXPECT_TRUE(done);
+    }
+    awaitable<std::string> sandbox() {
+        CreateSandbox request;
+        request.template_ref = "base";
+        auto view = co_await sandboxes_->create(team_, request);
+        co_return view->record.id;
+    }
+    http::RequestHead head(std::string method, std::string target, const std::string& id, int port = 0) {
+        return {std::move(method),
+                std::move(target),
+                {{"Host", "127.0.0.1"},
+                 {"E2b-Sandbox-Id", id},
+                 {"E2b-Sandbox-Port", std::to_string(port == 0 ? service_port_ : port)}}};
+    }
+    awaitable<ClientConnection> client() {
+        auto connection = co_await ClientConnection::connect(front_at_, std::chrono::seconds(5));
+        co_return *std::move(connection);
+    }
+
+    std::filesystem::path dir_ = std::filesystem::temp_directory_path() / ("gb-proxy-" + random_id(10));
+    asio::io_context io_;
+    asio::thread_pool pool_{1};
+    std::unique_ptr<Store> store_;
+    FakeNode node_;
+    Team team_{"t1", "One", "one", 100, 3600};
+    std::unique_ptr<Sandboxes> sandboxes_;
+    std::unique_ptr<Proxy> proxy_;
+    std::unique_ptr<http::Server> front_, service_;
+    http::tcp::endpoint front_at_;
+    int service_port_ = 0;
+};
+
+TEST_F(ProxyTest, PassesRequestsBothWaysAndKeepsTheConnection) {
+    int connections = 0;
+    std::set<unsigned short> peers;
+    serve([&](Exchange& e) -> awaitable<void> {
+        peers.insert(e.peer.port());
+        auto body = co_await e.body.read_all(1 << 20);
+        EXPECT_FALSE(e.head.headers.has("X-API-Key"));
+        EXPECT_TRUE(e.head.headers.has("X-Forwarded-For"));
+        co_await e.response.send(201, {{"X-Seen", e.head.target}}, *body + "!");
+        ++connections;
+    });
+    run([&]() -> awaitable<void> {
+        std::string id = co_await sandbox();
+        auto connection = co_await client();
+        for (int i = 0; i < 3; ++i) {
+            auto h = head("POST", "/a?b=%20c", id);
+            h.headers.add("X-API-Key", "secret");
+            auto response = co_await connection.request(std::move(h), "hello");
+            EXPECT_TRUE(response);
+            EXPECT_EQ(response->head.status, 201);
+            EXPECT_EQ(response->head.headers.get("X-Seen"), "/a?b=%20c");
+            EXPECT_EQ(response->body, "hello!");
+        }
+        EXPECT_EQ(peers.size(), 1U) << "the connection into the sandbox was not reused";
+    });
+}
+
+TEST_F(ProxyTest, StreamsWithoutWaitingForTheEnd) {
+    serve([&](Exchange& e) -> awaitable<void> {
+        co_await e.response.start(200, {});
+        for (;;) {
+            auto piece = co_await e.body.next();
+            if (!piece || piece->empty()) break;
+            co_await e.response.write("<" + std::string(*piece) + ">");
+        }
+        co_await e.response.finish();
+    });
+    run([&]() -> awaitable<void> {
+        std::string id = co_await sandbox();
+        auto connection = co_await client();
+        co_await connection.start(head("POST", "/", id), std::nullopt);
+        co_await connection.write("one");
+        co_await connection.read_head();
+        EXPECT_EQ(*(co_await connection.next()), "<one>");
+        co_await connection.write("two");
+        EXPECT_EQ(*(co_await connection.next()), "<two>");
+        co_await connection.finish();
+        EXPECT_EQ(*(co_await connection.next()), "");
+    });
+}
+
+TEST_F(ProxyTest, UnknownSandboxAndClosedPortAre502WithTheirReasons) {
+    run([&]() -> awaitable<void> {
+        auto connection = co_await client();
+        auto unknown = co_await connection.request(head("GET", "/health", "inone", 49983), "");
+        EXPECT_EQ(unknown->head.status, 502);
+        EXPECT_EQ(unknown->body, R"({"sandboxId":"inone","message":"The sandbox was not found","code":502})");
+        std::string id = co_await sandbox();
+        auto closed = co_await connection.request(head("GET", "/", id, 1), "");
+        EXPECT_EQ(closed->head.status, 502);
+        EXPECT_NE(closed->body.find("port is not open"), std::string::npos);
+        auto browser = head("GET", "/", id, 1);
+        browser.headers.add("User-Agent", "Mozilla/5.0");
+        auto page = co_await connection.request(std::move(browser), "");
+        EXPECT_TRUE(page->body.starts_with("<html"));
+        EXPECT_TRUE(page->body.ends_with("</html>"));
+        EXPECT_NE(page->body.find("no service running on port"), std::string::npos);
+    });
+}
+
+TEST_F(ProxyTest, ControlRoutesOfTheAgentAreNotReachable) {
+    run([&]() -> awaitable<void> {
+        std::string id = co_await sandbox();
+        auto connection = co_await client();
+        for (auto path : {"/init", "//init", "/%69nit", "/freeze"}) {
+            auto response = co_await connection.request(head("POST", path, id, kAgentPort), "{}");
+            EXPECT_EQ(response->head.status, 404) << path;
+        }
+    });
+}
+
+TEST_F(ProxyTest, KillingTheSandboxCutsItsStreams) {
+    serve([&](Exchange& e) -> awaitable<void> {
+        co_await e.response.start(200, {});
+        co_await e.response.write("running");
+        co_await e.response.peer_closed();
+    });
+    run([&]() -> awaitable<void> {
+        std::string id = co_await sandbox();
+        auto connection = co_await client();
+        co_await connection.start(head("GET", "/", id), 0);
+        co_await connection.read_head();
+        co_await connection.next();
+        EXPECT_TRUE(co_await sandboxes_->kill(team_, id));
+        EXPECT_FALSE(co_await connection.next()) << "the stream ended as if it were complete";
+        auto second = co_await client();
+        auto after = co_await second.request(head("GET", "/health", id, 49983), "");
+        EXPECT_EQ(after->head.status, 502);
+    });
+}
+
+TEST_F(ProxyTest, AClientThatGoesAwayIsNoticedBehindTheProxy) {
+    bool noticed = false;
+    serve([&](Exchange& e) -> awaitable<void> {
+        co_await e.response.start(200, {});
+        co_await e.response.write("x");
+        co_await e.response.peer_closed();
+        noticed = true;
+    });
+    run([&]() -> awaitable<void> {
+        std::string id = co_await sandbox();
+        {
+            auto connection = co_await client();
+            co_await connection.start(head("GET", "/", id), 0);
+            co_await connection.read_head();
+            co_await connection.next();
+        }
+        asio::steady_timer timer(io_, std::chrono::milliseconds(300));
+        co_await timer.async_wait(asio::use_awaitable);
+        EXPECT_TRUE(noticed);
+    });
+}
+
+TEST_F(ProxyTest, AnEarlyAnswerIsPassedOnWhileTheBodyStillComes) {
+    serve([&](Exchange& e) -> awaitable<void> { co_await e.response.send_json(413, "{}"); });
+    run([&]() -> awaitable<void> {
+        std::string id = co_await sandbox();
+        auto connection = co_await client();
+        co_await connection.start(head("POST", "/", id), 100 << 20);
+        co_await connection.write(std::string(10'000, 'x'));
+        auto answer = co_await connection.read_head();
+        EXPECT_TRUE(answer);
+        EXPECT_EQ(answer->status, 413);
+    });
+}
+
+TEST_F(ProxyTest, UpgradesBecomeBareBytes) {
+    serve([&](Exchange& e) -> awaitable<void> {
+        EXPECT_EQ(e.head.headers.get("Upgrade"), "websocket");
+        std::string early;
+        auto socket = co_await e.response.upgrade({101, {{"Upgrade", "websocket"}, {"Connection", "Upgrade"}}}, early);
+        std::string got(4, '\0');
+        co_await asio::async_read(*socket, asio::buffer(got), asio::use_awaitable);
+        co_await asio::async_write(*socket, asio::buffer("<" + got + ">"), asio::use_awaitable);
+    });
+    run([&]() -> awaitable<void> {
+        std::string id = co_await sandbox();
+        auto connection = co_await client();
+        auto h = head("GET", "/ws", id);
+        h.headers.add("Connection", "Upgrade");
+        h.headers.add("Upgrade", "websocket");
+        co_await connection.start(std::move(h), 0);
+        auto answer = co_await connection.read_head();
+        EXPECT_EQ(answer->status, 101);
+        std::string early;
+        auto socket = connection.take_socket(early);
+        co_await asio::async_write(socket, asio::buffer("ping", 4), asio::use_awaitable);
+        std::string reply;
+        co_await asio::async_read(socket, asio::dynamic_buffer(reply), asio::as_tuple(asio::use_awaitable));
+        EXPECT_EQ(reply, "<ping>");
+    });
+}
+
+}  // namespace
+}  // namespace gb::ingress

@@ -1,0 +1,26 @@
+// What the ingress says when it cannot pass a request on: JSON for programs, a small page for browsers (contract 7.4).
+// Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "ingress/route.h"
+
+namespace gb::ingress {
+
+struct Reply {
+    int status;
+    std::string content_type;
+    std::string body;
+};
+
+Reply sandbox_not_found(const std::string& sandbox_id, bool browser);
+Reply port_not_open(const Route& route, bool browser);
+Reply reserved_path();
+Reply bad_route(const Error& error);
+
+bool is_browser(std::string_view user_agent);
+
+}  // namespace gb::ingress

@@ -1,0 +1,67 @@
+// Connections into sandboxes: kept for reuse while idle, and all known, so that the end of a sandbox cuts every stream
+// at once. One executor; not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include <boost/asio/awaitable.hpp>
+
+#include "base/result.h"
+#include "http/client.h"
+#include "ingress/route.h"
+#include "node/node.h"
+
+namespace gb::ingress {
+
+class Upstreams {
+  public:
+    explicit Upstreams(Node& node) : node_(node) {}
+
+    // A connection in use. Ends in give_back() or by being destroyed, which closes it.
+    class Lease {
+      public:
+        Lease(Upstreams& owner, Route route, http::ClientConnection connection);
+        ~Lease();
+        Lease(const Lease&) = delete;
+        Lease& operator=(const Lease&) = delete;
+        http::ClientConnection& connection() { return connection_; }
+        // A socket that took over from the HTTP connection (after an upgrade), cut like the others.
+        void track(http::tcp::socket* socket) { raw_ = socket; }
+        void cut();
+        [[nodiscard]] bool was_cut() const { return cut_; }
+
+      private:
+        friend class Upstreams;
+        Upstreams& owner_;
+        Route route_;
+        http::ClientConnection connection_;
+        http::tcp::socket* raw_ = nullptr;
+        bool cut_ = false;
+    };
+
+    boost::asio::awaitable<Result<std::unique_ptr<Lease>>> acquire(Route route);
+    // Keeps the connection for the next request if it can carry one.
+    void give_back(std::unique_ptr<Lease> lease);
+    // Closes everything that leads into that sandbox.
+    void cut(const std::string& sandbox_id);
+
+  private:
+    struct Idle {
+        http::ClientConnection connection;
+        std::int64_t since_ms;
+    };
+    struct PerSandbox {
+        std::unordered_map<std::uint16_t, std::vector<Idle>> idle;
+        std::unordered_set<Lease*> leases;
+    };
+
+    Node& node_;
+    std::unordered_map<std::string, PerSandbox> sandboxes_;
+};
+
+}  // namespace gb::ingress

@@ -1,0 +1,86 @@
+// What control may ask of one machine that runs sandboxes. In-process on a single machine; the same calls cross a
+// network when there are many. Nothing above this interface touches a process, a sandbox's file or a network device.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/ip/tcp.hpp>
+
+#include "base/result.h"
+
+namespace gb {
+
+struct TemplateInfo {
+    std::string id;        // 20 of [a-z0-9]
+    std::string name;
+    std::string build_id;  // UUID of the snapshot that sandboxes start from
+    int cpu_count = 1;
+    int memory_mib = 0;
+    int disk_mib = 0;
+    std::int64_t created_ms = 0;
+};
+
+// What a client asked of the network, unparsed; the node turns it into a policy or refuses it (invalid_argument).
+struct NetworkRequest {
+    std::optional<bool> allow_internet_access;
+    std::vector<std::string> allow_out;
+    std::vector<std::string> deny_out;
+};
+
+struct SandboxSpec {
+    std::string id;
+    std::string template_id;
+    std::map<std::string, std::string> env_vars;
+    std::string access_token;  // empty: the agent asks for none
+    NetworkRequest network;
+};
+
+// What really runs a sandbox; never what was hoped for.
+struct Isolation {
+    std::string isolation_class;  // "microvm"
+    std::string accelerator;      // "kvm" or "tcg" (software emulation)
+    std::string accelerator_reason;
+    std::string vmm;              // "QEMU 7.2.22"
+    std::string guest_kernel;
+    std::string host_kernel;
+};
+
+struct SandboxUsage {
+    std::uint64_t private_bytes = 0;  // memory that only this sandbox uses
+};
+
+class Node {
+  public:
+    virtual ~Node() = default;
+
+    // Templates that can be started now; looks at the disk again when it changed.
+    virtual Result<std::vector<TemplateInfo>> templates() = 0;
+
+    // Returns when the guest's agent has taken its identity and answers. resource_exhausted/unavailable say what is
+    // short.
+    virtual boost::asio::awaitable<Status> create(SandboxSpec spec) = 0;
+
+    // Returns when process, network, cgroup and files are gone. Unknown ids are success.
+    virtual boost::asio::awaitable<Status> destroy(std::string id) = 0;
+
+    // A connection to a port of the guest. unavailable: nobody listens there; not_found: no such sandbox.
+    virtual boost::asio::awaitable<Result<boost::asio::ip::tcp::socket>> connect(std::string id,
+                                                                                 std::uint16_t port) = 0;
+
+    virtual Result<Isolation> isolation(const std::string& id) = 0;
+    virtual Result<SandboxUsage> usage(const std::string& id) = 0;
+
+    // The last `limit` lines of the sandbox's decision log, each a JSON object.
+    virtual Result<std::vector<std::string>> decisions(const std::string& id, std::size_t limit) = 0;
+
+    // Called on the node's executor when a machine ended without destroy(); the sandbox is gone then.
+    virtual void on_exit(std::function<void(std::string id, std::string reason)> callback) = 0;
+};
+
+}  // namespace gb
