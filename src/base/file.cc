@@ -86,6 +86,23 @@ Status remove_tree(const fs::path& path) {
     return {};
 }
 
+namespace {
+
+// For pairs of file systems between which the kernel cannot copy. Advances both offsets like copy_file_range(2).
+ssize_t copy_through_memory(int in, off_t& in_offset, int out, off_t& out_offset, off_t length) {
+    char buffer[65536];
+    ssize_t n = ::pread(in, buffer, std::min<std::size_t>(sizeof buffer, static_cast<std::size_t>(length)), in_offset);
+    if (n <= 0) return n;
+    ssize_t written = ::pwrite(out, buffer, static_cast<std::size_t>(n), out_offset);
+    if (written > 0) {
+        in_offset += written;
+        out_offset += written;
+    }
+    return written;
+}
+
+}  // namespace
+
 Status copy_file_sparse(const fs::path& from, const fs::path& to, unsigned mode) {
     GB_TRY_ASSIGN(UniqueFd in, open_file(from, O_RDONLY));
     GB_TRY_ASSIGN(UniqueFd out, open_file(to, O_WRONLY | O_CREAT | O_TRUNC, mode));
@@ -105,6 +122,8 @@ Status copy_file_sparse(const fs::path& from, const fs::path& to, unsigned mode)
         while (in_offset < hole) {
             ssize_t n = ::copy_file_range(in.get(), &in_offset, out.get(), &out_offset,
                                           static_cast<std::size_t>(hole - in_offset), 0);
+            if (n < 0 && (errno == EXDEV || errno == EINVAL || errno == EOPNOTSUPP || errno == ENOSYS))
+                n = copy_through_memory(in.get(), in_offset, out.get(), out_offset, hole - in_offset);
             if (n < 0) return fail_errno(fmt::format("copy {} to {}", from.string(), to.string()));
             if (n == 0) return fail(ErrorCode::data_loss, fmt::format("{} shrank while it was copied", from.string()));
         }

@@ -46,6 +46,15 @@ TEST_F(FileTest, SparseCopyKeepsBytesAndHoles) {
     EXPECT_LT(st.st_blocks * 512, 1 << 20);
 }
 
+TEST_F(FileTest, CopyWorksBetweenFileSystems) {
+    std::filesystem::path other = "/dev/shm/gb-file-" + random_id(10);
+    ASSERT_TRUE(write_file_atomic(dir_ / "a", std::string(200'000, 'x')));
+    auto copied = copy_file_sparse(dir_ / "a", other);
+    ASSERT_TRUE(copied) << copied.error().message;
+    EXPECT_EQ(*read_file(other), std::string(200'000, 'x'));
+    std::filesystem::remove(other);
+}
+
 TEST_F(FileTest, MakeDirsRefusesAFileInTheWay) {
     ASSERT_TRUE(write_file_atomic(dir_ / "f", ""));
     EXPECT_FALSE(make_dirs(dir_ / "f"));

@@ -1,0 +1,48 @@
+# The front door. Everything here can be run again; later runs reuse what earlier ones built.
+DIST := build/dist
+SHELL := /bin/bash
+
+.PHONY: help setup build templates demo test serve bench format tidy sanitize fuzz clean
+
+help:            ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup:           ## Install the Debian packages that are missing
+	@scripts/setup
+
+build: setup     ## Build the programs and the tests
+	@scripts/build
+
+templates: build ## Make the templates base and code-interpreter-v1, or see that they are up to date
+	@$(DIST)/glovebox template prepare base code-interpreter-v1
+
+demo: templates  ## Run the main job: unread code reconciles invoices in a machine without network
+	@scripts/clients
+	@build/venv/bin/python examples/invoice-reconciliation/demo.py
+
+test: templates  ## Run every test
+	@scripts/clients
+	@scripts/test
+
+serve: templates ## Keep a server running on port 3000
+	@ln -sfn "$$(realpath $(DIST)/glovebox)" /usr/local/bin/glovebox
+	@exec $(DIST)/glovebox serve
+
+bench: templates ## Measure, with ratios to floors taken in the same run
+	@scripts/clients
+	@build/venv/bin/python bench/bench.py
+
+format:          ## Format the C++ sources
+	@git ls-files -co --exclude-standard '*.cc' '*.h' | xargs clang-format-19 -i
+
+tidy:            ## Lint the C++ files that differ from the last commit (all with ALL=1)
+	@scripts/tidy
+
+sanitize: setup  ## Unit tests under ASan+UBSan and under TSan
+	@scripts/sanitize
+
+fuzz: setup      ## Run each fuzz target for SECONDS_EACH (60) seconds
+	@scripts/fuzz
+
+clean:           ## Remove what was built; templates and caches stay
+	rm -rf build

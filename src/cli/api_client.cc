@@ -1,0 +1,91 @@
+#include "cli/api_client.h"
+
+#include <cstdlib>
+#include <optional>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/json.hpp>
+#include <boost/url/parse.hpp>
+#include <fmt/format.h>
+
+#include "base/error_table.h"
+#include "base/file.h"
+#include "cli/paths.h"
+#include "http/client.h"
+
+namespace gb::cli {
+namespace {
+
+namespace asio = boost::asio;
+namespace json = boost::json;
+constexpr std::chrono::seconds kLimit{120};
+
+asio::awaitable<Result<json::value>> exchange(asio::ip::tcp::endpoint where, http::RequestHead head, std::string body) {
+    GB_CO_TRY_ASSIGN(auto connection, co_await http::ClientConnection::connect(where, std::chrono::seconds(5)));
+    GB_CO_TRY_ASSIGN(auto response, co_await connection.request(std::move(head), body, std::size_t{256} << 20));
+    boost::system::error_code ec;
+    json::value value = response.body.empty() ? json::value() : json::parse(response.body, ec);
+    if (response.head.status / 100 == 2) {
+        if (ec) co_return fail(ErrorCode::internal, "the server's answer is not JSON");
+        co_return value;
+    }
+    std::string message = fmt::format("the server answered {}", response.head.status);
+    if (!ec && value.is_object())
+        if (const json::value* text = value.get_object().if_contains("message"); text != nullptr && text->is_string())
+            message = std::string(text->get_string());
+    co_return fail(code_from_http(response.head.status), message);
+}
+
+}  // namespace
+
+Result<ServerAddress> find_server(const NodeOptions& options) {
+    ServerAddress out;
+    const char* url = std::getenv("E2B_API_URL");
+    const char* key = std::getenv("E2B_API_KEY");
+    if (url != nullptr && key != nullptr) return ServerAddress{url, key};
+    auto text = read_file(server_file(options));
+    boost::system::error_code ec;
+    json::value value = text ? json::parse(*text, ec) : json::value();
+    const json::value* found = !ec && value.is_object() ? value.get_object().if_contains("url") : nullptr;
+    if (found == nullptr || !found->is_string())
+        return fail(ErrorCode::not_found,
+                    fmt::format("no server runs with the data folder {}: start one with `glovebox serve`, or name "
+                                "another folder with --data-dir",
+                                options.data_dir.string()));
+    out.url = std::string(found->get_string());
+    auto stored = read_file(key_file(options));
+    if (!stored) return std::unexpected(stored.error().with("the default API key"));
+    out.key = stored->substr(0, stored->find('\n'));
+    return out;
+}
+
+Result<json::value> call_api(const ServerAddress& server, const std::string& method, const std::string& path,
+                             const std::string& body) {
+    auto url = boost::urls::parse_uri(server.url);
+    if (!url || url->scheme() != "http")
+        return fail(ErrorCode::invalid_argument, fmt::format("'{}' is not an http:// URL", server.url));
+    asio::io_context io(1);
+    asio::ip::tcp::resolver resolver(io);
+    boost::system::error_code ec;
+    std::string port = url->port().empty() ? "80" : std::string(url->port().data(), url->port().size());
+    auto places = resolver.resolve(std::string(url->host_address()), port, ec);
+    if (ec || places.empty())
+        return fail(ErrorCode::unavailable, fmt::format("{} cannot be resolved: {}", server.url, ec.message()));
+    http::RequestHead head{method, path, {{"Host", std::string(url->encoded_host_and_port())}, {"X-API-Key", server.key}}};
+    if (!body.empty()) head.headers.add("Content-Type", "application/json");
+    std::optional<Result<json::value>> result;
+    asio::co_spawn(io, exchange(places.begin()->endpoint(), std::move(head), body),
+                   [&](const std::exception_ptr& failure, Result<json::value> value) {
+                       if (failure) std::rethrow_exception(failure);
+                       result = std::move(value);
+                   });
+    io.run_for(kLimit);
+    if (!result) return fail(ErrorCode::deadline_exceeded, fmt::format("no answer from {}", server.url));
+    if (!*result && result->error().code == ErrorCode::unavailable && result->error().message.starts_with("connect"))
+        return std::unexpected(result->error().with("is the server running? start it with `glovebox serve`"));
+    return *std::move(result);
+}
+
+}  // namespace gb::cli

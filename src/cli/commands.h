@@ -1,0 +1,24 @@
+// The commands of the glovebox program. Each adds itself to the parser and sets `run` to what shall be done; its result
+// is the exit code of the program.
+#pragma once
+
+#include <functional>
+
+#include <CLI/CLI.hpp>
+
+#include "base/result.h"
+
+namespace gb::cli {
+
+using Action = std::function<int()>;
+
+void add_serve(CLI::App& app, Action& run);
+void add_env(CLI::App& app, Action& run);
+void add_template(CLI::App& app, Action& run);
+void add_sandbox(CLI::App& app, Action& run);
+void add_doctor(CLI::App& app, Action& run);
+
+// One line on standard error; the exit code that belongs to the error.
+int complain(const Error& error);
+
+}  // namespace gb::cli

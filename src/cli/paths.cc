@@ -1,0 +1,63 @@
+#include "cli/paths.h"
+
+#include <cstdlib>
+
+namespace gb::cli {
+namespace fs = std::filesystem;
+namespace {
+
+fs::path first_that_exists(std::initializer_list<fs::path> places) {
+    std::error_code ec;
+    for (const fs::path& place : places)
+        if (fs::exists(place, ec)) return place;
+    return *places.begin();
+}
+
+fs::path from_env(const char* name, fs::path otherwise) {
+    const char* value = std::getenv(name);
+    return value != nullptr && *value != '\0' ? fs::path(value) : std::move(otherwise);
+}
+
+}  // namespace
+
+NodeOptions default_node_options() {
+    std::error_code ec;
+    fs::path here = fs::read_symlink("/proc/self/exe", ec).parent_path();
+    NodeOptions out;
+    out.data_dir = from_env("GLOVEBOX_DATA_DIR", out.data_dir);
+    out.cache_dir = from_env("GLOVEBOX_CACHE_DIR", out.cache_dir);
+    out.templates_dir = from_env("GLOVEBOX_TEMPLATES_DIR", out.templates_dir);
+    out.images_dir = first_that_exists({here / "images", "/usr/share/glovebox/images"});
+    out.guest_dir = first_that_exists({here / "guest", "/usr/lib/glovebox/guest"});
+    return out;
+}
+
+void add_data_dir(CLI::App& command, NodeOptions& options) {
+    command.add_option("--data-dir", options.data_dir, "Folder of templates, sandboxes and the store")
+        ->capture_default_str();
+}
+
+void add_templates_dir(CLI::App& command, NodeOptions& options) {
+    command.add_option("--templates-dir", options.templates_dir,
+                       "Folder of the captured templates, which several servers may share  [<data-dir>/templates]");
+}
+
+void add_node_dirs(CLI::App& command, NodeOptions& options) {
+    add_data_dir(command, options);
+    command.add_option("--cache-dir", options.cache_dir, "Folder of what can be built or downloaded again")
+        ->capture_default_str();
+    add_templates_dir(command, options);
+    command.add_option("--images-dir", options.images_dir, "Folder of the template definitions")->capture_default_str();
+    command.add_option("--guest-dir", options.guest_dir, "Folder of the programs that run inside a sandbox")
+        ->capture_default_str();
+}
+
+fs::path key_file(const NodeOptions& options) {
+    return options.data_dir / "api-key";
+}
+
+fs::path server_file(const NodeOptions& options) {
+    return options.data_dir / "server.json";
+}
+
+}  // namespace gb::cli

@@ -1,0 +1,154 @@
+#include <csignal>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/json.hpp>
+#include <fmt/format.h>
+
+#include "api/api.h"
+#include "base/error_table.h"
+#include "base/file.h"
+#include "base/ids.h"
+#include "base/log.h"
+#include "cli/commands.h"
+#include "cli/paths.h"
+#include "control/keys.h"
+#include "control/sandboxes.h"
+#include "http/server.h"
+#include "ingress/proxy.h"
+#include "node/local_node.h"
+#include "store/store.h"
+
+namespace gb::cli {
+namespace {
+
+namespace asio = boost::asio;
+namespace fs = std::filesystem;
+using asio::ip::tcp;
+
+struct ServeOptions {
+    NodeOptions node = default_node_options();
+    std::string address = "127.0.0.1";
+    std::uint16_t port = 3000;
+    unsigned workers = 8;
+    std::string log_level = "info";
+};
+
+// The secret from which the tokens of sandboxes are derived: made once, readable by root alone.
+Result<std::string> token_seed(const fs::path& data_dir) {
+    const fs::path file = data_dir / "token-seed";
+    if (auto text = read_file(file); text && text->size() >= 64) return text->substr(0, 64);
+    std::string seed = random_hex(32);
+    GB_TRY(write_file_atomic(file, seed + "\n", 0600));
+    return seed;
+}
+
+// Sandbox traffic and control plane share one port: what names a sandbox is the ingress's.
+http::Handler front_door(api::Api& api, ingress::Proxy& proxy) {
+    return [&](http::Exchange& exchange) -> asio::awaitable<void> {
+        auto route = ingress::find_route(exchange.head);
+        if (!route) {
+            ingress::Reply reply = ingress::bad_route(route.error());
+            co_await exchange.response.send(reply.status, {{"Content-Type", reply.content_type}}, reply.body);
+        } else if (*route) {
+            co_await proxy.handle(exchange, **route);
+        } else {
+            co_await api.handle(exchange);
+        }
+    };
+}
+
+Result<tcp::endpoint> parse_endpoint(const ServeOptions& options) {
+    boost::system::error_code ec;
+    asio::ip::address address = asio::ip::make_address(options.address, ec);
+    if (ec)
+        return fail(ErrorCode::invalid_argument,
+                    fmt::format("--listen: '{}' is not an IP address, e.g. 127.0.0.1 or 0.0.0.0", options.address));
+    return tcp::endpoint(address, options.port);
+}
+
+Status serve(const ServeOptions& options) {
+    asio::io_context io(1);
+    asio::thread_pool pool(options.workers);
+    // Joined last: work on the pool may still refer to everything below.
+    struct Join {
+        asio::thread_pool& pool;
+        ~Join() { pool.join(); }
+    } join{pool};
+
+    GB_TRY_ASSIGN(tcp::endpoint where, parse_endpoint(options));
+    GB_TRY_ASSIGN(auto node, LocalNode::open(io.get_executor(), pool, options.node));
+    GB_TRY_ASSIGN(auto store, open_sqlite_store(options.node.data_dir / "glovebox.db"));
+    GB_TRY(ensure_default_key(*store, key_file(options.node)));
+    GB_TRY_ASSIGN(std::string seed, token_seed(options.node.data_dir));
+
+    Sandboxes sandboxes(io.get_executor(), pool, *store, *node, seed);
+    GB_TRY(sandboxes.start());
+    ingress::Proxy proxy(sandboxes);
+    sandboxes.on_gone([&](const std::string& id) { proxy.cut(id); });
+    api::Api api({sandboxes, *store, pool});
+    http::Server server(io.get_executor(), front_door(api, proxy));
+    auto bound = server.listen(where);
+    if (!bound) {
+        if (bound.error().code == ErrorCode::already_exists)
+            return fail(ErrorCode::already_exists,
+                        fmt::format("port {} of {} is taken by another program: stop it, or choose another port with "
+                                    "--port",
+                                    options.port, options.address));
+        return std::unexpected(bound.error());
+    }
+    const std::string url = fmt::format("http://{}:{}", where.address().is_unspecified() ? "127.0.0.1" : options.address,
+                                        bound->port());
+    GB_TRY(write_file_atomic(server_file(options.node),
+                             boost::json::serialize(boost::json::object{{"url", url}, {"pid", ::getpid()}}) + "\n"));
+    GB_TRY_ASSIGN(auto templates, node->templates());
+    std::string names;
+    for (const TemplateInfo& info : templates) names += (names.empty() ? "" : ", ") + info.name;
+    fmt::print("glovebox is ready on {}\n", url);
+    fmt::print("templates: {}\n", names.empty() ? "none yet; run `glovebox template prepare`" : names);
+    fmt::print("clients:   eval \"$(glovebox env{})\"\n",
+               options.node.data_dir == NodeOptions().data_dir ? "" : " --data-dir " + options.node.data_dir.string());
+    std::fflush(stdout);
+
+    asio::signal_set signals(io, SIGINT, SIGTERM);
+    signals.async_wait([&](const boost::system::error_code& ec, int) {
+        if (ec) return;
+        log::info("stopping");
+        server.stop();
+        asio::co_spawn(io, sandboxes.kill_all(), [&](const std::exception_ptr&) { io.stop(); });
+    });
+    io.run();
+    std::error_code ignored;
+    fs::remove(server_file(options.node), ignored);
+    return {};
+}
+
+}  // namespace
+
+void add_serve(CLI::App& app, Action& run) {
+    CLI::App* command = app.add_subcommand("serve", "Run the server");
+    auto options = std::make_shared<ServeOptions>();
+    add_node_dirs(*command, options->node);
+    command->add_option("--listen", options->address, "IP address to listen on")->capture_default_str();
+    command->add_option("--port", options->port, "Port; 0 picks a free one")->capture_default_str();
+    command->add_option("--ready-slots", options->node.ready_slots, "Network slots kept ready")->capture_default_str();
+    command->add_option("--memory-reserve-mib", options->node.memory_reserve_mib, "Memory of the host never given away")
+        ->capture_default_str();
+    command->add_option("--log-level", options->log_level, "Least level that is logged")
+        ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
+        ->capture_default_str();
+    command->callback([&run, options] {
+        run = [options] {
+            using enum log::Level;
+            log::set_level(options->log_level == "debug"  ? debug
+                           : options->log_level == "warn" ? warn
+                           : options->log_level == "error" ? error
+                                                           : info);
+            Status status = serve(*options);
+            return status ? 0 : complain(status.error());
+        };
+    });
+}
+
+}  // namespace gb::cli

@@ -1,0 +1,125 @@
+// What runs a sandbox: an engine makes machines, a machine is one sandbox's kernel and everything in it.
+//
+// All calls block and return when the thing is done; the node makes them on worker threads. Calls for
+// different machines may run at the same time; calls for one machine exclude each other, except kill(), which
+// any thread may call at any time and which ends the wait of the others.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <sys/types.h>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "engine/jail.h"
+
+namespace gb::engine {
+
+enum class Accelerator { kvm, tcg };  // hardware virtualisation; software emulation
+constexpr std::string_view accelerator_name(Accelerator accelerator) {
+    return accelerator == Accelerator::kvm ? "kvm" : "tcg";
+}
+
+enum class DiskFormat { raw, qcow2 };
+
+struct DiskSpec {
+    std::filesystem::path image;  // written by the machine; its owner becomes the jail's user
+    DiskFormat format = DiskFormat::qcow2;
+    std::filesystem::path
+        backing;  // raw, read-only, shared; must be set for qcow2 (see overlay.h), empty for raw
+};
+
+enum class MemoryMapping {
+    shared,         // the image becomes the memory: for a machine that will be captured
+    copy_on_write,  // the image is a captured one: read, shared with other machines, never written
+};
+
+struct MemorySpec {
+    std::filesystem::path image;  // shared: made here, of memory_mib, replaced if it is there
+    MemoryMapping mapping = MemoryMapping::shared;
+};
+
+// Needed to boot. A restored machine has its kernel in its memory.
+struct KernelSpec {
+    std::filesystem::path image;
+    std::filesystem::path initrd;
+    std::string command_line;
+};
+
+// A machine and the one it was captured from must agree in everything but paths, jail, tap and memory
+// mapping.
+struct MachineSpec {
+    JailSpec
+        jail;  // limits.memory_mib 0: chosen by the engine from memory_mib; the same for the other limits
+    unsigned cpu_count = 1;
+    unsigned memory_mib = 512;
+    KernelSpec kernel;
+    DiskSpec disk;
+    MemorySpec memory;
+    UniqueFd tap;     // its queue, opened in the jail's network namespace; none: a machine without network
+    std::string mac;  // required with a tap
+    Accelerator accelerator = Accelerator::tcg;
+    std::string cpu_model;  // empty: the engine's choice for the accelerator
+};
+
+enum class AfterLoad { stay_paused, run };
+
+struct CaptureResult {
+    std::uint64_t state_bytes = 0;
+    std::chrono::milliseconds stopped_for{};  // from the stop of the guest to its last byte of state
+};
+
+class Machine {
+  public:
+    virtual ~Machine() = default;  // kills
+
+    [[nodiscard]] virtual pid_t pid() const = 0;
+    // Readable when the machine has ended, for whatever reason: its guest halted, rebooted or panicked, its
+    // VMM died, somebody killed it. Borrowed; valid as long as the machine.
+    [[nodiscard]] virtual int pidfd() const = 0;
+    [[nodiscard]] virtual bool alive() const = 0;
+    virtual std::optional<ExitStatus> wait(std::chrono::milliseconds limit) = 0;
+
+    // For a machine that Engine::prepare made: loads the state. Ends the machine when it fails.
+    virtual Status load(const std::filesystem::path& state, AfterLoad after) = 0;
+
+    virtual Status stop() = 0;  // halts the processors; memory, disk and connections stay
+    virtual Status cont() = 0;
+
+    // Ends this machine and leaves its memory image, its disk and `state` as a template's: synced, owned by
+    // root, read-only. failed_precondition unless the memory is mapped shared.
+    virtual Result<CaptureResult> capture(const std::filesystem::path& state) = 0;
+
+    // Ends the machine at once and takes down everything it had on this host. Idempotent.
+    virtual Status kill() = 0;
+
+    [[nodiscard]] virtual std::string console_tail() const = 0;  // at most 64 KiB; raw bytes of the guest
+    [[nodiscard]] virtual bool wait_console(std::string_view needle,
+                                            std::chrono::milliseconds limit) const = 0;
+    [[nodiscard]] virtual std::string vmm_log() const = 0;  // what the VMM itself printed, at most 16 KiB
+    [[nodiscard]] virtual Result<std::uint64_t> private_bytes() const = 0;
+    [[nodiscard]] virtual CgroupUsage usage() const = 0;
+};
+
+class Engine {
+  public:
+    virtual ~Engine() = default;
+
+    // Starts from the kernel.
+    virtual Result<std::unique_ptr<Machine>> boot(MachineSpec spec) = 0;
+
+    // Starts a machine that waits for a state: the larger part of a restore, done ahead of time.
+    virtual Result<std::unique_ptr<Machine>> prepare(MachineSpec spec) = 0;
+
+    // prepare and load in one.
+    virtual Result<std::unique_ptr<Machine>> restore(MachineSpec spec, const std::filesystem::path& state,
+                                                     AfterLoad after) = 0;
+};
+
+}  // namespace gb::engine

@@ -1,0 +1,198 @@
+#include "engine/microvm/microvm_machine.h"
+
+#include <sys/stat.h>
+
+#include <boost/json/array.hpp>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+
+namespace gb::engine {
+namespace json = boost::json;
+namespace {
+
+// Generous: they decide only when something is broken. A loaded host makes QEMU's start ten times slower.
+constexpr std::chrono::milliseconds kStartLimit{20'000};
+constexpr std::chrono::milliseconds kLoadLimit{20'000};
+constexpr std::chrono::milliseconds kCommandLimit{10'000};
+constexpr std::chrono::milliseconds kCaptureLimit{30'000};
+// Device state without memory is tens of KiB. A VMM that writes more is not to be believed.
+constexpr std::size_t kMaxStateBytes = 64UL << 20;
+
+json::object capability(std::string_view name) {
+    json::object out;
+    out["capability"] = name;
+    out["state"] = true;
+    return out;
+}
+
+// Memory that is mapped shared stays out of the stream, and the end of a migration is told without polling.
+QmpCommand capabilities() {
+    json::object arguments;
+    arguments["capabilities"] = json::array{capability("x-ignore-shared"), capability("events")};
+    return {"migrate-set-capabilities", std::move(arguments), -1};
+}
+
+QmpCommand with_argument(std::string name, std::string_view key, std::string_view value, int fd = -1) {
+    json::object arguments;
+    arguments[key] = value;
+    return {std::move(name), std::move(arguments), fd};
+}
+
+Result<std::string> read_until_end(int fd, std::chrono::milliseconds limit) {
+    const std::int64_t deadline = monotonic_ms() + limit.count();
+    std::string out;
+    char buffer[65536];
+    for (;;) {
+        const std::int64_t left = std::max<std::int64_t>(deadline - monotonic_ms(), 0);
+        pollfd p{fd, POLLIN, 0};
+        const int ready = ::poll(&p, 1, static_cast<int>(left));
+        if (ready == 0) return fail(ErrorCode::deadline_exceeded, "QEMU does not finish its state");
+        if (ready < 0 && errno != EINTR) return fail_errno("poll QEMU's state");
+        if (ready < 0) continue;
+        const ssize_t n = ::read(fd, buffer, sizeof buffer);
+        if (n == 0) return out;
+        if (n < 0 && errno != EINTR && errno != EAGAIN) return fail_errno("read QEMU's state");
+        if (n > 0) out.append(buffer, static_cast<std::size_t>(n));
+        if (out.size() > kMaxStateBytes) return fail(ErrorCode::too_large, "QEMU's state does not end");
+    }
+}
+
+Status seal_file(const std::filesystem::path& path) {
+    GB_TRY_ASSIGN(UniqueFd fd, open_file(path, O_RDONLY));
+    if (::fchown(fd.get(), 0, 0) != 0) return fail_errno(fmt::format("chown {}", path.string()));
+    if (::fchmod(fd.get(), 0444) != 0) return fail_errno(fmt::format("chmod {}", path.string()));
+    if (::fsync(fd.get()) != 0) return fail_errno(fmt::format("fsync {}", path.string()));
+    return {};
+}
+
+}  // namespace
+
+std::vector<QmpCommand> qmp_start_commands(bool incoming) {
+    return {{"qmp_capabilities", {}, -1}, incoming ? capabilities() : QmpCommand{"cont", {}, -1}};
+}
+
+std::vector<QmpCommand> qmp_load_commands(int state_fd) {
+    return {with_argument("getfd", "fdname", "state", state_fd),
+            with_argument("migrate-incoming", "uri", "fd:state")};
+}
+
+Error MicrovmMachine::explain(Error error, bool ending) {
+    if (!ending && !parts_.monitor.broken()) return error;
+    const auto status = parts_.process.wait(std::chrono::milliseconds(500));
+    if (!status) return error;
+    (void)parts_.log->wait_end(std::chrono::milliseconds(200));
+    std::string log = parts_.log->text();
+    while (!log.empty() && log.back() == '\n') log.pop_back();
+    if (log.size() > 500) log = "…" + log.substr(log.size() - 500);
+    return {error.code, fmt::format("{} (QEMU ended with {} {}: {})", error.message,
+                                    status->signal != 0 ? "signal" : "code",
+                                    status->signal != 0 ? status->signal : status->code, log)};
+}
+
+Status MicrovmMachine::start(bool incoming, const std::filesystem::path& state, AfterLoad after) {
+    std::lock_guard lock(mutex_);
+    std::vector<QmpCommand> commands = qmp_start_commands(incoming);
+    UniqueFd state_fd;
+    if (!state.empty()) {
+        GB_TRY_ASSIGN(state_fd, open_file(state, O_RDONLY));
+        for (QmpCommand& command : qmp_load_commands(state_fd.get())) commands.push_back(std::move(command));
+    }
+    if (auto status = parts_.monitor.call_all(commands, kStartLimit); !status)
+        return std::unexpected(explain(status.error()));
+    return state.empty() ? Status() : finish_load(after);
+}
+
+Status MicrovmMachine::load(const std::filesystem::path& state, AfterLoad after) {
+    std::lock_guard lock(mutex_);
+    GB_TRY_ASSIGN(UniqueFd fd, open_file(state, O_RDONLY));
+    if (auto status = parts_.monitor.call_all(qmp_load_commands(fd.get()), kCommandLimit); !status)
+        return std::unexpected(explain(status.error()));
+    return finish_load(after);
+}
+
+Status MicrovmMachine::finish_load(AfterLoad after) {
+    auto loaded = [&]() -> Status {
+        for (;;) {
+            GB_TRY_ASSIGN(json::object event, parts_.monitor.wait_event("MIGRATION", kLoadLimit));
+            const json::value* status = event.if_contains("status");
+            if (status == nullptr || !status->is_string()) continue;
+            if (status->get_string() == "completed") return {};
+            if (status->get_string() == "failed") return fail(ErrorCode::data_loss, "QEMU refuses it");
+        }
+    }();
+    if (!loaded) {
+        Error error = explain(loaded.error(), true);
+        (void)kill();
+        return fail(error.code == ErrorCode::deadline_exceeded ? error.code : ErrorCode::data_loss,
+                    "the machine's state cannot be loaded: " + error.message);
+    }
+    if (after == AfterLoad::stay_paused) return {};
+    auto running = parts_.monitor.call({"cont", {}, -1}, kCommandLimit);
+    return running ? Status() : std::unexpected(explain(running.error()));
+}
+
+Status MicrovmMachine::stop() {
+    std::lock_guard lock(mutex_);
+    auto done = parts_.monitor.call({"stop", {}, -1}, kCommandLimit);
+    return done ? Status() : std::unexpected(explain(done.error()));
+}
+
+Status MicrovmMachine::cont() {
+    std::lock_guard lock(mutex_);
+    auto done = parts_.monitor.call({"cont", {}, -1}, kCommandLimit);
+    return done ? Status() : std::unexpected(explain(done.error()));
+}
+
+Result<std::string> MicrovmMachine::save_state() {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) return fail_errno("pipe");
+    UniqueFd read_end(ends[0]), write_end(ends[1]);
+    // A pipe and not the file itself: how much is written is ours to decide.
+    GB_TRY(parts_.monitor.call_all({{"stop", {}, -1},
+                                    capabilities(),
+                                    with_argument("getfd", "fdname", "state", write_end.get()),
+                                    with_argument("migrate", "uri", "fd:state")},
+                                   kCommandLimit));
+    write_end.reset();
+    GB_TRY_ASSIGN(std::string state, read_until_end(read_end.get(), kCaptureLimit));
+    for (;;) {
+        GB_TRY_ASSIGN(json::object event, parts_.monitor.wait_event("MIGRATION", kCommandLimit));
+        const json::value* status = event.if_contains("status");
+        if (status == nullptr || !status->is_string()) continue;
+        if (status->get_string() == "completed") return state;
+        if (status->get_string() == "failed")
+            return fail(ErrorCode::internal, "QEMU could not save its state");
+    }
+}
+
+Status MicrovmMachine::seal() const {
+    GB_TRY(seal_file(parts_.memory.image));
+    return seal_file(parts_.disk.image);
+}
+
+Result<CaptureResult> MicrovmMachine::capture(const std::filesystem::path& state) {
+    std::lock_guard lock(mutex_);
+    if (parts_.memory.mapping != MemoryMapping::shared)
+        return fail(ErrorCode::failed_precondition,
+                    "only a machine whose memory is mapped shared can be captured whole");
+    const std::int64_t start = monotonic_ms();
+    auto saved = save_state();
+    const std::int64_t stopped = monotonic_ms() - start;
+    if (!saved) {
+        Error error = explain(saved.error());
+        (void)kill();
+        return std::unexpected(error.with("capture"));
+    }
+    // The VMM could still write to both images: they are a template's only once it is gone.
+    GB_TRY(kill());
+    GB_TRY(seal());
+    GB_TRY(write_file_atomic(state, *saved, 0444));
+    return CaptureResult{saved->size(), std::chrono::milliseconds(stopped)};
+}
+
+}  // namespace gb::engine

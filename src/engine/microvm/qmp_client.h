@@ -1,0 +1,65 @@
+// Speaks to one QEMU over its monitor socket. Every wait has a limit. One user at a time: the machine that
+// owns the client holds a lock. After an error of the conversation (not of a command) the client is broken
+// and says so.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "engine/microvm/qmp_message.h"
+
+namespace gb::engine {
+
+struct QmpCommand {
+    std::string name;
+    boost::json::object arguments;
+    int fd = -1;  // travels with the command (SCM_RIGHTS, for getfd); borrowed
+};
+
+class QmpClient {
+  public:
+    using Milliseconds = std::chrono::milliseconds;
+
+    QmpClient() = default;
+    explicit QmpClient(UniqueFd socket) : socket_(std::move(socket)) {}
+
+    // Sends a command without waiting. QEMU works in order, so several may be sent before the first answer is
+    // taken; the greeting need not have come.
+    Result<std::uint64_t> send(const QmpCommand& command, Milliseconds limit);
+    // The answer to `id`, which must be the oldest one that was not taken. failed_precondition when QEMU
+    // refuses, unavailable when it has gone.
+    Result<boost::json::value> take(std::uint64_t id, Milliseconds limit);
+
+    Result<boost::json::value> call(const QmpCommand& command, Milliseconds limit);
+    // All sent, then all answers taken; the first refusal is the error.
+    Status call_all(const std::vector<QmpCommand>& commands, Milliseconds limit);
+
+    // The next event of that name: one that came earlier and was not taken, or a new one.
+    Result<boost::json::object> wait_event(std::string_view name, Milliseconds limit);
+
+    // Reads what has come without waiting, so that QEMU's side does not fill up.
+    Status drain();
+    [[nodiscard]] bool broken() const { return broken_; }
+
+  private:
+    Status read_some(std::int64_t deadline);
+    Result<QmpMessage> next_message(std::int64_t deadline);
+    std::unexpected<Error> break_with(Error error);
+    void keep(QmpEvent event);
+
+    UniqueFd socket_;
+    QmpLines lines_;
+    std::deque<QmpEvent> events_;
+    std::uint64_t next_id_ = 1;
+    bool broken_ = false;
+};
+
+}  // namespace gb::engine

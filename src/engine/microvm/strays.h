@@ -1,0 +1,21 @@
+// The second net below the control groups: processes of this server's VMM roots that are in no group, for
+// instance because the server died between starting one and moving it there.
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "base/result.h"
+
+namespace gb::engine {
+
+// Processes whose program is the QEMU of a VMM root below `folder` (compared by device and inode: their own
+// view of the path says nothing). The folder belongs to one server.
+std::vector<pid_t> find_stray_vmms(const std::filesystem::path& folder);
+
+// Ends them. For start-up, before any machine is made.
+Status kill_stray_vmms(const std::filesystem::path& folder, std::size_t* killed = nullptr);
+
+}  // namespace gb::engine

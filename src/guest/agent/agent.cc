@@ -1,0 +1,216 @@
+#include "guest/agent/agent.h"
+
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <signal.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "guest/agent/caller.h"
+#include "guest/agent/files_http.h"
+#include "guest/agent/filesystem_service.h"
+#include "guest/agent/init_request.h"
+#include "guest/agent/machine.h"
+#include "guest/agent/metrics.h"
+#include "guest/agent/process_service.h"
+#include "guest/agent/process_table.h"
+#include "guest/agent/reply.h"
+#include "guest/agent/rpc.h"
+#include "http/server.h"
+
+namespace gb::agent {
+namespace {
+
+constexpr std::size_t kMaxInit = std::size_t{4} << 20;
+constexpr auto kCpuSample = std::chrono::milliseconds(200);
+constexpr std::int64_t kOldCpuSample = 60'000;
+
+}  // namespace
+
+struct Agent::Impl {
+    Impl(asio::io_context& io, AgentOptions given)
+        : context(io),
+          options(std::move(given)),
+          settings(options.settings),
+          pool(1),
+          table(context.get_executor(), options.owns_machine),
+          processes(table, settings, users, options.limits),
+          filesystem(settings, users, pool),
+          files(settings, users, pool),
+          children(context, SIGCHLD),
+          server(context.get_executor(), [this](Exchange& exchange) { return handle(exchange); }) {
+        settings.env.try_emplace("E2B_SANDBOX", "true");
+        watch_children();
+    }
+    ~Impl() {
+        server.stop();
+        pool.join();
+    }
+
+    void watch_children() {
+        children.async_wait([this](const boost::system::error_code& ec, int) {
+            if (ec) return;
+            table.reap();
+            watch_children();
+        });
+    }
+
+    awaitable<void> handle(Exchange& exchange);
+    awaitable<bool> route(Exchange& exchange);
+    awaitable<bool> route_files(Exchange& exchange);
+    awaitable<void> init(Exchange& exchange);
+    awaitable<void> metrics(Exchange& exchange);
+    awaitable<Result<double>> cpu_percent();
+    [[nodiscard]] bool may_init(const asio::ip::address& peer) const;
+
+    asio::io_context& context;
+    AgentOptions options;
+    Settings settings;
+    UserCache users;
+    asio::thread_pool pool;
+    ProcessTable table;
+    ProcessService processes;
+    FilesystemService filesystem;
+    FilesHttp files;
+    asio::signal_set children;
+    std::optional<CpuTimes> cpu_before;
+    std::int64_t cpu_before_ms = 0;
+    http::Server server;  // last: its handlers use all of the others
+};
+
+awaitable<void> Agent::Impl::handle(Exchange& exchange) {
+    bool answered = false;
+    try {
+        answered = co_await route(exchange);
+    } catch (const std::exception& failure) {
+        // Out of memory, most likely. This request is lost, the sandbox is not.
+        log::error("request failed", {{"path", exchange.target.path}, {"error", failure.what()}});
+        exchange.response.abort();
+        co_return;
+    }
+    if (!answered && !exchange.response.started()) co_await reply_error(exchange, 404, "no such endpoint");
+}
+
+awaitable<bool> Agent::Impl::route(Exchange& exchange) {
+    const std::string& method = exchange.head.method;
+    const std::string& path = exchange.target.path;
+    const bool get = method == "GET" || method == "HEAD";
+    const bool post = method == "POST";
+    if (method == "OPTIONS") {
+        co_await reply_preflight(exchange);
+        co_return true;
+    }
+    if (path == "/health" && get) {
+        co_await reply_empty(exchange, 204);
+        co_return true;
+    }
+    if (path == "/init" && post) {
+        co_await init(exchange);
+        co_return true;
+    }
+    if (path == "/files" && (get || post)) co_return co_await route_files(exchange);
+
+    if (const Status allowed = check_token(exchange.head, settings); !allowed) {
+        co_await reply_error(exchange, allowed.error());
+        co_return true;
+    }
+    constexpr std::string_view kProcess = "/process.Process/";
+    constexpr std::string_view kFilesystem = "/filesystem.Filesystem/";
+    if (path.starts_with(kProcess) && post) {
+        if (!co_await processes.serve(exchange, std::string_view(path).substr(kProcess.size())))
+            co_await refuse_method(exchange);
+        co_return true;
+    }
+    if (path.starts_with(kFilesystem) && post) {
+        if (!co_await filesystem.serve(exchange, std::string_view(path).substr(kFilesystem.size())))
+            co_await refuse_method(exchange);
+        co_return true;
+    }
+    if (path == "/files/compose" && post) {
+        co_await files.compose(exchange);
+    } else if (path == "/metrics" && get) {
+        co_await metrics(exchange);
+    } else if (path == "/envs" && get) {
+        co_await reply_json(exchange, 200, environment_json(settings.env));
+    } else {
+        co_return false;
+    }
+    co_return true;
+}
+
+awaitable<bool> Agent::Impl::route_files(Exchange& exchange) {
+    const bool upload = exchange.head.method == "POST";
+    const FileOperation operation = upload ? FileOperation::write : FileOperation::read;
+    const Status allowed = check_file_access(exchange, operation, settings, now_ms() / 1000);
+    if (!allowed)
+        co_await reply_error(exchange, allowed.error());
+    else if (upload)
+        co_await files.upload(exchange);
+    else
+        co_await files.download(exchange);
+    co_return true;
+}
+
+bool Agent::Impl::may_init(const asio::ip::address& peer) const {
+    return (options.control_peer && peer == *options.control_peer) ||
+           (options.allow_local_init && peer.is_loopback());
+}
+
+awaitable<void> Agent::Impl::init(Exchange& exchange) {
+    if (!may_init(exchange.peer.address())) {
+        co_await reply_error(exchange, 403, "/init is for the control plane only");
+        co_return;
+    }
+    const auto body = co_await exchange.body.read_all(kMaxInit);
+    const Result<InitRequest> request = body ? parse_init_request(*body) : std::unexpected(body.error());
+    if (!request) {
+        co_await reply_error(exchange, request.error());
+        co_return;
+    }
+    // The machine first, and the clock first of all: its value is ageing.
+    if (options.owns_machine) prepare_machine(*request);
+    apply_init_request(*request, settings);
+    if (!options.state_dir.empty()) {
+        if (const Status written = write_state_files(options.state_dir, settings); !written) {
+            log::error("state files", {{"error", written.error().message}});
+            co_await reply_error(exchange, 500, written.error().message);
+            co_return;
+        }
+    }
+    co_await reply_empty(exchange, 204);
+}
+
+awaitable<Result<double>> Agent::Impl::cpu_percent() {
+    // Since the last request, if that is recent; a first one waits for a moment to have something to compare.
+    if (!cpu_before || monotonic_ms() - cpu_before_ms > kOldCpuSample) {
+        GB_CO_TRY_ASSIGN(cpu_before, read_cpu_times());
+        asio::steady_timer pause(context, kCpuSample);
+        co_await pause.async_wait(kAsTuple);
+    }
+    GB_CO_TRY_ASSIGN(const CpuTimes now, read_cpu_times());
+    const double used = cpu_used_percent(*cpu_before, now);
+    cpu_before = now;
+    cpu_before_ms = monotonic_ms();
+    co_return used;
+}
+
+awaitable<void> Agent::Impl::metrics(Exchange& exchange) {
+    const Result<double> cpu = co_await cpu_percent();
+    const Result<std::string> body = cpu ? metrics_json(*cpu) : std::unexpected(cpu.error());
+    if (body)
+        co_await reply_json(exchange, 200, *body);
+    else
+        co_await reply_error(exchange, body.error());
+}
+
+Agent::Agent(asio::io_context& context, AgentOptions options)
+    : impl_(std::make_unique<Impl>(context, std::move(options))) {}
+
+Agent::~Agent() = default;
+
+Result<asio::ip::tcp::endpoint> Agent::listen(const asio::ip::tcp::endpoint& where) {
+    return impl_->server.listen(where);
+}
+
+}  // namespace gb::agent

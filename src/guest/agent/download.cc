@@ -1,0 +1,176 @@
+// GET /files.
+#include <array>
+#include <cerrno>
+
+#include <sys/stat.h>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "guest/agent/files_http.h"
+#include "guest/agent/gzip.h"
+#include "guest/agent/http_values.h"
+
+namespace gb::agent {
+namespace {
+
+constexpr std::size_t kPiece = 64 * 1024;
+
+struct Source {
+    UniqueFd fd;
+    struct stat info{};
+    std::string path;
+};
+
+Result<Source> open_source(const std::string& path) {
+    Source source{.path = path};
+    // O_NONBLOCK: opening a pipe would wait for its other end.
+    source.fd.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+    if (!source.fd) {
+        if (errno == ENOENT || errno == ENOTDIR)
+            return fail(ErrorCode::not_found, fmt::format("path '{}' does not exist", path));
+        if (errno == ENXIO)  // a socket, or a pipe
+            return fail(ErrorCode::invalid_argument, fmt::format("path '{}' is not a regular file", path));
+        return fail_errno(fmt::format("open '{}'", path));
+    }
+    if (::fstat(source.fd.get(), &source.info) != 0) return fail_errno(fmt::format("stat '{}'", path));
+    if (S_ISDIR(source.info.st_mode))
+        return fail(ErrorCode::invalid_argument, fmt::format("path '{}' is a directory", path));
+    if (!S_ISREG(source.info.st_mode))
+        return fail(ErrorCode::invalid_argument, fmt::format("path '{}' is not a regular file", path));
+    return source;
+}
+
+Result<std::size_t> read_some(int fd, std::array<char, kPiece>& buffer, std::size_t most) {
+    for (;;) {
+        const ssize_t n = ::read(fd, buffer.data(), std::min(most, buffer.size()));
+        if (n >= 0) return static_cast<std::size_t>(n);
+        if (errno != EINTR) return fail_errno("read");
+    }
+}
+
+// Exactly `length` bytes from the current position. If the file has become shorter the connection is cut: the
+// client must not take it for whole.
+awaitable<void> send_exactly(Exchange& exchange, int fd, std::uint64_t length) {
+    auto buffer = std::make_unique<std::array<char, kPiece>>();
+    while (length > 0) {
+        const auto n =
+            read_some(fd, *buffer, static_cast<std::size_t>(std::min<std::uint64_t>(length, kPiece)));
+        if (!n || *n == 0) {
+            exchange.response.abort();
+            co_return;
+        }
+        if (!co_await exchange.response.write(std::string_view(buffer->data(), *n))) co_return;
+        length -= *n;
+    }
+    co_await exchange.response.finish();
+}
+
+awaitable<void> send_to_end(Exchange& exchange, int fd, std::string_view first, bool zipped) {
+    auto buffer = std::make_unique<std::array<char, kPiece>>();
+    std::optional<Deflater> deflater;
+    if (zipped) deflater.emplace();
+    std::string out = zipped ? deflater->feed(first) : std::string(first);
+    for (;;) {
+        if (!out.empty() && !co_await exchange.response.write(out)) co_return;
+        const auto n = read_some(fd, *buffer, kPiece);
+        if (!n) {
+            exchange.response.abort();
+            co_return;
+        }
+        if (*n == 0) break;
+        const std::string_view piece(buffer->data(), *n);
+        out = zipped ? deflater->feed(piece) : std::string(piece);
+    }
+    if (zipped) co_await exchange.response.write(deflater->finish());
+    co_await exchange.response.finish();
+}
+
+http::Headers file_headers(const Exchange& exchange, const Source& source) {
+    const std::string name(base_name(source.path));
+    http::Headers headers = reply_headers(exchange, content_type_of(name));
+    headers.add("Content-Disposition", content_disposition(name));
+    headers.add("Last-Modified", http_date(source.info.st_mtim.tv_sec));
+    headers.add("Accept-Ranges", "bytes");
+    headers.add("Vary", "Accept-Encoding");
+    return headers;
+}
+
+awaitable<void> send_range(Exchange& exchange, const Source& source, ByteRange range, http::Headers headers) {
+    headers.add("Content-Range", fmt::format("bytes {}-{}/{}", range.first, range.last, source.info.st_size));
+    ::lseek(source.fd.get(), static_cast<off_t>(range.first), SEEK_SET);
+    const std::uint64_t length = range.last - range.first + 1;
+    if (co_await exchange.response.start(206, std::move(headers), length))
+        co_await send_exactly(exchange, source.fd.get(), length);
+}
+
+awaitable<void> send_file(Exchange& exchange, Source source) {
+    const http::Headers& asked = exchange.head.headers;
+    http::Headers headers = file_headers(exchange, source);
+    const int fd = source.fd.get();
+
+    if (!accepts_coding(asked.get("Accept-Encoding"), "identity")) {
+        if (!accepts_coding(asked.get("Accept-Encoding"), "gzip")) {
+            co_await reply_error(exchange, 406,
+                                 "no acceptable content encoding: identity and gzip are there");
+            co_return;
+        }
+        headers.add("Content-Encoding", "gzip");
+        if (co_await exchange.response.start(200, std::move(headers)))
+            co_await send_to_end(exchange, fd, {}, true);
+        co_return;
+    }
+    const auto since = parse_http_date(asked.get("If-Modified-Since"));
+    if (since && source.info.st_mtim.tv_sec <= *since) {
+        co_await exchange.response.send(304, std::move(headers), {});
+        co_return;
+    }
+    const auto size = static_cast<std::uint64_t>(source.info.st_size);
+    if (size == 0) {
+        // Files of /proc say that they are empty and are not.
+        auto buffer = std::make_unique<std::array<char, kPiece>>();
+        const auto n = read_some(fd, *buffer, kPiece);
+        if (!n || *n == 0) {
+            co_await exchange.response.send(200, std::move(headers), {});
+            co_return;
+        }
+        const std::string first(buffer->data(), *n);
+        if (co_await exchange.response.start(200, std::move(headers)))
+            co_await send_to_end(exchange, fd, first, false);
+        co_return;
+    }
+    const auto range = parse_range(asked.get("Range"), size);
+    if (!range) {
+        headers.set("Content-Range", fmt::format("bytes */{}", size));
+        headers.set("Content-Type", "application/json");
+        co_await exchange.response.send(416, std::move(headers),
+                                        R"({"code":416,"message":"range not satisfiable"})");
+        co_return;
+    }
+    if (*range) {
+        co_await send_range(exchange, source, **range, std::move(headers));
+        co_return;
+    }
+    if (co_await exchange.response.start(200, std::move(headers), size))
+        co_await send_exactly(exchange, fd, size);
+}
+
+}  // namespace
+
+awaitable<void> FilesHttp::download(Exchange& exchange) {
+    const auto caller = identify(exchange.head, exchange.target.get("username"), settings_, users_);
+    if (!caller) {
+        co_await reply_error(exchange, caller.error());
+        co_return;
+    }
+    const auto path = resolve_file_path(exchange.target.get("path"), settings_, *caller->user);
+    Result<Source> source = path ? open_source(*path) : std::unexpected(path.error());
+    if (source)
+        co_await send_file(exchange, *std::move(source));
+    else
+        co_await reply_error(exchange, source.error());
+}
+
+}  // namespace gb::agent

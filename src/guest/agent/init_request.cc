@@ -1,0 +1,85 @@
+#include "guest/agent/init_request.h"
+
+#include <fmt/format.h>
+
+#include "base/clock.h"
+#include "base/crypto.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "guest/agent/json_fields.h"
+
+namespace gb::agent {
+namespace {
+
+Status check_environment(const Environment& env) {
+    for (const auto& [name, value] : env)
+        if (name.empty() || name.find('=') != std::string::npos || name.find('\0') != std::string::npos ||
+            value.find('\0') != std::string::npos)
+            return fail(ErrorCode::invalid_argument, fmt::format("envVars: '{}' cannot be set", name));
+    return {};
+}
+
+}  // namespace
+
+Result<InitRequest> parse_init_request(std::string_view body) {
+    GB_TRY_ASSIGN(const JsonFields fields, JsonFields::parse(body));
+    InitRequest request;
+    GB_TRY_ASSIGN(request.env, fields.string_map("envVars"));
+    if (request.env) GB_TRY(check_environment(*request.env));
+    GB_TRY_ASSIGN(request.access_token, fields.text("accessToken"));
+    GB_TRY_ASSIGN(request.default_user, fields.text("defaultUser"));
+    GB_TRY_ASSIGN(request.default_workdir, fields.text("defaultWorkdir"));
+    GB_TRY_ASSIGN(request.hostname, fields.text("hostname"));
+    GB_TRY_ASSIGN(request.sandbox_id, fields.text("sandboxID"));
+    GB_TRY_ASSIGN(request.template_id, fields.text("templateID"));
+    if (request.default_user && request.default_user->empty())
+        return fail(ErrorCode::invalid_argument, "defaultUser: must not be empty");
+    if (request.default_workdir && !request.default_workdir->empty() &&
+        !request.default_workdir->starts_with('/'))
+        return fail(ErrorCode::invalid_argument, "defaultWorkdir: must be an absolute path");
+    if (request.hostname && (request.hostname->empty() || request.hostname->size() > 64))
+        return fail(ErrorCode::invalid_argument, "hostname: must have 1 to 64 characters");
+
+    GB_TRY_ASSIGN(const auto timestamp, fields.text("timestamp"));
+    if (timestamp) {
+        request.timestamp_ms = parse_rfc3339(*timestamp);
+        if (!request.timestamp_ms)
+            return fail(ErrorCode::invalid_argument, "timestamp: not an RFC 3339 time");
+    }
+    GB_TRY_ASSIGN(const auto entropy, fields.text("entropy"));
+    if (entropy) {
+        request.entropy = base64_decode(*entropy);
+        if (!request.entropy) return fail(ErrorCode::invalid_argument, "entropy: not base64");
+    }
+    return request;
+}
+
+void apply_init_request(const InitRequest& request, Settings& settings) {
+    if (request.access_token) settings.access_token = *request.access_token;
+    if (request.default_user) settings.default_user = *request.default_user;
+    if (request.default_workdir) settings.default_workdir = *request.default_workdir;
+    if (request.sandbox_id) settings.sandbox_id = *request.sandbox_id;
+    if (request.template_id) settings.template_id = *request.template_id;
+    if (request.env) settings.env = *request.env;
+    settings.env["E2B_SANDBOX"] = "true";
+    if (!settings.sandbox_id.empty()) settings.env["E2B_SANDBOX_ID"] = settings.sandbox_id;
+    if (!settings.template_id.empty()) settings.env["E2B_TEMPLATE_ID"] = settings.template_id;
+    ++settings.generation;
+}
+
+Status write_state_files(const std::string& dir, const Settings& settings) {
+    GB_TRY(make_dirs(dir));
+    GB_TRY(write_file_atomic(dir + "/envs.json", environment_json(settings.env), 0600));
+    return write_file_atomic(dir + "/generation", std::to_string(settings.generation), 0644);
+}
+
+std::string environment_json(const Environment& env) {
+    std::string out = "{";
+    for (const auto& [name, value] : env) {
+        if (out.size() > 1) out += ',';
+        out += log::json_quote(name) + ":" + log::json_quote(value);
+    }
+    return out + "}";
+}
+
+}  // namespace gb::agent

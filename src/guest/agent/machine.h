@@ -1,0 +1,26 @@
+// What only PID 1 of a sandbox does to its machine. Failures are logged and the sandbox goes on.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "guest/agent/init_request.h"
+
+namespace gb::agent {
+
+// Clock, entropy and host name of an /init request.
+void prepare_machine(const InitRequest& request);
+
+// Only when it differs by more than the few milliseconds that a request takes: small steps help nobody.
+Status set_clock(std::int64_t unix_ms);
+// Credited and mixed in at once: two forks of one snapshot must not go on with the same random numbers.
+Status add_entropy(std::string_view bytes);
+// Also into /etc/hosts, or sudo asks the network for the name every time.
+Status set_hostname(const std::string& name);
+
+// `hosts` with the agent's own line for `name` as its last. Pure.
+std::string with_host_line(std::string_view hosts, std::string_view name);
+
+}  // namespace gb::agent

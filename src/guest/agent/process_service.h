@@ -1,0 +1,44 @@
+// process.Process (contract 3.3).
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "guest/agent/caller.h"
+#include "guest/agent/process_table.h"
+#include "guest/agent/rpc.h"
+#include "guest/agent/settings.h"
+
+namespace gb::agent {
+
+class ProcessService {
+  public:
+    // All of them must outlive the service.
+    ProcessService(ProcessTable& table, const Settings& settings, UserCache& users,
+                   const ProcessLimits& limits)
+        : table_(table), settings_(settings), users_(users), limits_(limits) {}
+
+    // Answers a call of `method`; false when there is no such method.
+    awaitable<bool> serve(Exchange& exchange, std::string_view method);
+
+  private:
+    using ProcessPtr = std::shared_ptr<Process>;
+
+    awaitable<void> start(Exchange& exchange);
+    awaitable<void> connect(Exchange& exchange);
+    awaitable<void> stream_input(Exchange& exchange);
+    awaitable<Result<ProcessPtr>> launch(Exchange& exchange, const ::process::StartRequest& request);
+    awaitable<Result<::process::SendInputResponse>> send_input(Exchange& exchange,
+                                                               const ::process::SendInputRequest& request);
+    awaitable<Result<::process::CloseStdinResponse>> close_stdin(const ::process::CloseStdinRequest& request);
+    Result<::process::UpdateResponse> update(const ::process::UpdateRequest& request);
+    Result<::process::SendSignalResponse> send_signal(const ::process::SendSignalRequest& request);
+    ::process::ListResponse list() const;
+
+    ProcessTable& table_;
+    const Settings& settings_;
+    UserCache& users_;
+    const ProcessLimits& limits_;
+};
+
+}  // namespace gb::agent

@@ -1,0 +1,194 @@
+#include "guest/agent/rpc.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/format.h>
+#include <google/protobuf/util/json_util.h>
+
+#include "base/error_table.h"
+#include "guest/agent/gzip.h"
+#include "guest/agent/http_values.h"
+#include "guest/agent/reply.h"
+
+namespace gb::agent {
+namespace {
+
+constexpr std::string_view json_name(bool stream) {
+    return stream ? "application/connect+json" : "application/json";
+}
+
+constexpr std::string_view binary_name(bool stream) {
+    return stream ? "application/connect+proto" : "application/proto";
+}
+
+std::optional<Encoding> encoding_of(std::string_view content_type, bool stream) {
+    const std::string value = parse_header_value(content_type).value;
+    if (value == json_name(stream)) return Encoding::json;
+    if (value == binary_name(stream)) return Encoding::binary;
+    return std::nullopt;
+}
+
+std::string content_type(Encoding encoding, bool stream) {
+    return std::string(encoding == Encoding::json ? json_name(stream) : binary_name(stream));
+}
+
+template <class Number>
+Number number_or(std::string_view text, Number otherwise) {
+    Number value{};
+    auto [stop, ec] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return ec == std::errc{} && stop == text.data() + text.size() ? value : otherwise;
+}
+
+}  // namespace
+
+Status decode_message(Encoding encoding, std::string_view bytes, google::protobuf::Message& message) {
+    if (encoding == Encoding::binary) {
+        if (message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return {};
+        return fail(ErrorCode::invalid_argument,
+                    fmt::format("request is not a {} message", message.GetDescriptor()->full_name()));
+    }
+    if (bytes.empty()) return {};  // a message without any field
+    google::protobuf::util::JsonParseOptions options;
+    options.ignore_unknown_fields = true;
+    const auto status = google::protobuf::util::JsonStringToMessage(
+        google::protobuf::StringPiece(bytes.data(), bytes.size()), &message, options);
+    if (status.ok()) return {};
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("request is not a {}: {}", message.GetDescriptor()->full_name(),
+                            std::string(status.message())));
+}
+
+std::string encode_message(Encoding encoding, const google::protobuf::Message& message) {
+    std::string out;
+    if (encoding == Encoding::json)
+        (void)google::protobuf::util::MessageToJsonString(message, &out);
+    else
+        message.SerializeToString(&out);
+    return out;
+}
+
+std::optional<Encoding> unary_encoding(std::string_view content_type) {
+    return encoding_of(content_type, false);
+}
+
+std::optional<Encoding> stream_encoding(std::string_view content_type) {
+    return encoding_of(content_type, true);
+}
+
+awaitable<void> refuse_content_type(Exchange& exchange) {
+    http::Headers headers = reply_headers(exchange);
+    headers.add("Accept-Post",
+                "application/json, application/proto, application/connect+json, "
+                "application/connect+proto");
+    co_await exchange.response.send(415, std::move(headers), {});
+}
+
+awaitable<Status> read_unary(Exchange& exchange, Encoding encoding, google::protobuf::Message& request) {
+    GB_CO_TRY_ASSIGN(std::string body, co_await exchange.body.read_all(kMaxMessage));
+    const std::string_view coding = exchange.head.headers.get("Content-Encoding");
+    if (coding == "gzip") {
+        GB_CO_TRY_ASSIGN(body, gunzip(body, kMaxMessage));
+    } else if (!coding.empty() && coding != "identity") {
+        co_return fail(ErrorCode::unimplemented,
+                       fmt::format("content encoding '{}' is not supported", coding));
+    }
+    co_return decode_message(encoding, body, request);
+}
+
+awaitable<void> answer_unary(Exchange& exchange, Encoding encoding,
+                             const google::protobuf::Message& response) {
+    http::Headers headers = reply_headers(exchange, content_type(encoding, false));
+    const std::string body = encode_message(encoding, response);
+    co_await exchange.response.send(200, std::move(headers), body);
+}
+
+awaitable<void> answer_unary_error(Exchange& exchange, const Error& error) {
+    const std::string body = http::connect_error_body(error);
+    co_await reply_json(exchange, http_status(error.code), body);
+}
+
+awaitable<Result<bool>> MessageReader::next(google::protobuf::Message& message) {
+    for (;;) {
+        GB_CO_TRY_ASSIGN(auto frame, frames_.next());
+        if (frame) {
+            if ((frame->flags & http::kEnvelopeEndStream) != 0) co_return false;
+            if ((frame->flags & http::kEnvelopeCompressed) != 0) {
+                if (exchange_.head.headers.get("Connect-Content-Encoding") != "gzip")
+                    co_return fail(ErrorCode::internal,
+                                   "compressed message without Connect-Content-Encoding: gzip");
+                GB_CO_TRY_ASSIGN(frame->payload, gunzip(frame->payload, kMaxMessage));
+            }
+            GB_CO_TRY(decode_message(encoding_, frame->payload, message));
+            co_return true;
+        }
+        GB_CO_TRY_ASSIGN(const std::string_view piece, co_await exchange_.body.next());
+        if (piece.empty()) {
+            if (frames_.empty()) co_return false;
+            co_return fail(ErrorCode::invalid_argument, "the request ends inside of a message");
+        }
+        frames_.feed(piece);
+    }
+}
+
+awaitable<Status> MessageReader::only(google::protobuf::Message& message) {
+    GB_CO_TRY_ASSIGN(const bool found, co_await next(message));
+    if (!found) co_return fail(ErrorCode::invalid_argument, "the request holds no message");
+    for (;;) {
+        GB_CO_TRY_ASSIGN(const std::string_view rest, co_await exchange_.body.next());
+        if (rest.empty()) co_return Status{};
+    }
+}
+
+awaitable<void> refuse_method(Exchange& exchange) {
+    const Error error(ErrorCode::unimplemented, fmt::format("{} is not implemented", exchange.target.path));
+    const std::string_view type = exchange.head.headers.get("Content-Type");
+    if (const auto encoding = stream_encoding(type)) {
+        StreamWriter writer(exchange, *encoding);
+        co_await writer.end(std::unexpected(error));
+    } else {
+        co_await answer_unary_error(exchange, error);
+    }
+}
+
+void StreamWriter::add_frame(std::string& frames, const google::protobuf::Message& message) const {
+    frames += http::envelope(0, encode_message(encoding_, message));
+}
+
+awaitable<Status> StreamWriter::open() {
+    if (exchange_.response.started()) co_return Status{};
+    http::Headers headers = reply_headers(exchange_, content_type(encoding_, true));
+    headers.add("Cache-Control", "no-store");
+    co_return co_await exchange_.response.start(200, std::move(headers));
+}
+
+awaitable<Status> StreamWriter::write(std::string_view frames) {
+    GB_CO_TRY(co_await open());
+    co_return co_await exchange_.response.write(frames);
+}
+
+awaitable<Status> StreamWriter::send(const google::protobuf::Message& message) {
+    std::string frames;
+    add_frame(frames, message);
+    co_return co_await write(frames);
+}
+
+awaitable<void> StreamWriter::end(Status status) {
+    const std::string frame = status ? http::end_stream() : http::end_stream(status.error());
+    if (const Status written = co_await write(frame); !written) co_return;
+    co_await exchange_.response.finish();
+}
+
+std::optional<std::chrono::milliseconds> call_timeout(const http::Headers& headers) {
+    const auto value = number_or<std::int64_t>(headers.get("Connect-Timeout-Ms"), 0);
+    // Ten digits are allowed; more would overflow nothing here, but mean "none" anyway.
+    if (value <= 0 || value > 9'999'999'999) return std::nullopt;
+    return std::chrono::milliseconds(value);
+}
+
+std::chrono::seconds keepalive_interval(const http::Headers& headers) {
+    const auto value = number_or<std::int64_t>(headers.get("Keepalive-Ping-Interval"), 0);
+    return std::chrono::seconds(value > 0 ? std::min<std::int64_t>(value, 3600) : 90);
+}
+
+}  // namespace gb::agent

@@ -1,0 +1,25 @@
+# Runs once in every new kernel: loads the modules beside this file under their names, leaves nothing in the user's
+# namespace and nothing on sys.path.
+
+
+def _glovebox_start(folder):
+    import importlib.util
+    import os
+    import sys
+
+    from IPython import get_ipython
+
+    for name in ("glovebox_kernel", "glovebox_charts", "glovebox_formatters"):
+        spec = importlib.util.spec_from_file_location(name, os.path.join(folder, name + ".py"))
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
+    sys.modules["glovebox_kernel"].publish_without_limit(get_ipython())
+    sys.modules["glovebox_kernel"].publish_any_text(get_ipython())
+    sys.modules["glovebox_formatters"].install(get_ipython())
+
+
+try:
+    _glovebox_start(__import__("os").path.dirname(__file__))
+finally:
+    del _glovebox_start

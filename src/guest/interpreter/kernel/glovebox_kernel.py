@@ -1,0 +1,115 @@
+"""What the server asks of a kernel in hidden requests. Arguments are JSON text."""
+
+import importlib
+import json
+import os
+import random
+import sys
+
+
+class _Overlay:
+    """Environment variables laid over the process's own; laying others takes the earlier ones back."""
+
+    def __init__(self):
+        self._before = {}
+
+    def lay(self, variables):
+        for name, value in self._before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+        self._before = {}
+        for name, value in variables.items():
+            before = os.environ.get(name)
+            try:
+                os.environ[name] = value
+            except (ValueError, UnicodeError) as error:  # a name or value that no process can have
+                print(f"environment variable {name!r} not set: {error}", file=sys.stderr)
+            else:
+                self._before[name] = before
+
+
+_sandbox_env = _Overlay()
+_call_env = _Overlay()
+
+
+def _reseed():
+    random.seed(os.urandom(64))
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        numpy.random.seed([int.from_bytes(os.urandom(4), "little") for _ in range(16)])
+
+
+def enter_generation(text):
+    """The machine was restored, or its environment changed."""
+    state = json.loads(text)
+    if state["reseed"]:
+        _reseed()
+    _sandbox_env.lay(state["env"])
+
+
+def set_call_env(text):
+    """Variables of one execution; an empty object ends it."""
+    _call_env.lay(json.loads(text))
+
+
+def preload(text):
+    """Imports modules so that a snapshot of this machine holds them."""
+    missing = []
+    for name in json.loads(text):
+        try:
+            importlib.import_module(name)
+        except Exception as error:
+            missing.append(f"{name} ({error})")
+    if "matplotlib.pyplot" in sys.modules:
+        _exercise_plots(sys.modules["matplotlib.pyplot"])
+    if missing:
+        print("not preloaded: " + ", ".join(missing))
+
+
+def _exercise_plots(pyplot):
+    # Finds fonts, compiles nothing twice: the first real figure is then as quick as the second.
+    import io
+
+    try:
+        figure = pyplot.figure()
+        figure.add_subplot().plot([0, 1], [0, 1])
+        figure.savefig(io.BytesIO(), format="png")
+        pyplot.close(figure)
+    except Exception as error:
+        print(f"plots not exercised: {error}")
+
+
+def publish_without_limit(shell):
+    """ZeroMQ drops what a publisher has queued beyond 1000 messages; output must not be lost."""
+    try:
+        import zmq
+
+        shell.kernel.iopub_thread.socket.setsockopt(zmq.SNDHWM, 0)
+    except Exception as error:
+        print(f"output queue keeps its limit: {error}", file=sys.__stderr__)
+
+
+def publish_any_text(shell):
+    """A string with half of a surrogate pair cannot be encoded; a message that holds one would be lost whole."""
+    session = shell.kernel.session
+    pack = session.pack
+
+    def pack_any(obj):
+        try:
+            return pack(obj)
+        except UnicodeEncodeError:
+            return pack(_encodable(obj))
+
+    session.pack = pack_any
+
+
+def _encodable(obj):
+    if isinstance(obj, str):
+        return obj.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(obj, dict):
+        return {_encodable(key): _encodable(value) for key, value in obj.items()}
+    if isinstance(obj, (list, tuple)):
+        return [_encodable(item) for item in obj]
+    return obj

@@ -1,0 +1,26 @@
+#include "guest/interpreter/language.h"
+
+#include <fmt/format.h>
+
+namespace gb::interpreter {
+
+std::string normalize_language(std::string_view name) {
+    constexpr std::string_view kBlanks = " \t\r\n\v\f";
+    const std::size_t first = name.find_first_not_of(kBlanks);
+    if (first == std::string_view::npos) return {};
+    name = name.substr(first, name.find_last_not_of(kBlanks) - first + 1);
+    std::string language;
+    for (char c : name) language += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    if (language == "js") return "javascript";
+    if (language == "ts") return "typescript";
+    if (language == "python3") return "python";
+    return language;
+}
+
+Status require_kernel_for(std::string_view language) {
+    if (language == "python") return {};
+    return fail(ErrorCode::unimplemented,
+                fmt::format("No kernel for language '{}' in this sandbox. Available: python", language));
+}
+
+}  // namespace gb::interpreter

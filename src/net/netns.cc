@@ -1,0 +1,43 @@
+#include "net/netns.h"
+
+#include <cstdlib>
+
+#include <fcntl.h>
+#include <sched.h>
+
+#include "base/log.h"
+
+namespace gb::net {
+
+Result<UniqueFd> current_netns() {
+    int fd = ::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return fail_errno("open /proc/thread-self/ns/net");
+    return UniqueFd(fd);
+}
+
+Result<NetnsScope> NetnsScope::enter(int netns_fd) {
+    GB_TRY_ASSIGN(UniqueFd home, current_netns());
+    if (::setns(netns_fd, CLONE_NEWNET) != 0) return fail_errno("enter network namespace");
+    return NetnsScope(std::move(home));
+}
+
+Result<NetnsScope> NetnsScope::enter_new() {
+    GB_TRY_ASSIGN(UniqueFd home, current_netns());
+    if (::unshare(CLONE_NEWNET) != 0) return fail_errno("create network namespace");
+    return NetnsScope(std::move(home));
+}
+
+NetnsScope::~NetnsScope() {
+    if (!home_) return;
+    if (::setns(home_.get(), CLONE_NEWNET) != 0) {
+        log::error("a thread cannot return to its network namespace");
+        std::abort();
+    }
+}
+
+Result<UniqueFd> create_netns() {
+    GB_TRY_ASSIGN(NetnsScope scope, NetnsScope::enter_new());
+    return current_netns();
+}
+
+}  // namespace gb::net

@@ -1,0 +1,148 @@
+#include "net/slot.h"
+
+#include <array>
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
+#include "net/address_block.h"
+#include "net/netns.h"
+#include "net/nft.h"
+#include "net/slot_rules.h"
+
+namespace gb::net {
+namespace {
+
+constexpr int kNumbersTried = 8;  // links of earlier slots that the kernel is still removing
+
+Status set_sysctls() {
+    // The guest gets no IPv6: a kernel without it has no such files.
+    for (const char* name : {"net/ipv6/conf/all/disable_ipv6", "net/ipv6/conf/default/disable_ipv6"})
+        if (Status status = set_sysctl(name, "1"); !status && status.error().code != ErrorCode::not_found)
+            return status;
+    GB_TRY(set_sysctl("net/ipv4/ip_forward", "1"));
+    // Forwarding resets these, so they come after it. Answer ARP only for the address of the link that asks.
+    constexpr std::array<std::pair<const char*, const char*>, 5> kRest{{
+        {"net/ipv4/conf/all/send_redirects", "0"},
+        {"net/ipv4/conf/default/send_redirects", "0"},
+        {"net/ipv4/conf/all/accept_redirects", "0"},
+        {"net/ipv4/conf/all/arp_ignore", "1"},
+        {"net/ipv4/icmp_ratelimit", "0"},  // one peer, and the rules have a limit of their own
+    }};
+    for (auto [name, value] : kRest) GB_TRY(set_sysctl(name, value));
+    return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Slot>> Slot::create(HostNetwork& host, const SlotOptions& options) {
+    std::unique_ptr<Slot> slot(new Slot(host));
+    if (Status status = slot->build(options); !status)
+        return std::unexpected(status.error().with("make network slot"));
+    return slot;
+}
+
+Status Slot::build(const SlotOptions& options) {
+    GB_TRY_ASSIGN(NetnsScope scope, NetnsScope::enter_new());
+    GB_TRY_ASSIGN(netns_, current_netns());
+    GB_TRY(set_sysctls());
+    GB_TRY(connect_host());
+    GB_TRY(make_guest_link(options.link));
+    GB_TRY_ASSIGN(reader_, DecisionReader::open(kSlotLogGroup));
+    GB_TRY_ASSIGN(nft_, Nft::open());
+    return apply_rules(slot_rules({.slot_address = slot_addresses(host_.block(), number_).slot,
+                                   .ceiling = host_.ceiling(),
+                                   .max_connections = options.max_connections}));
+}
+
+Status Slot::connect_host() {
+    for (int attempt = 1;; ++attempt) {
+        GB_TRY_ASSIGN(number_, host_.take_number());
+        numbered_ = true;
+        Status status = host_.connect(number_, netns_.get());
+        if (status) break;
+        host_.release_number(number_);
+        numbered_ = false;
+        if (status.error().code != ErrorCode::already_exists || attempt == kNumbersTried) return status;
+    }
+    GB_TRY_ASSIGN(Links links, Links::open());
+    GB_TRY_ASSIGN(int loopback, links.index("lo"));
+    GB_TRY(links.set_up(loopback));
+    SlotAddresses addresses = slot_addresses(host_.block(), number_);
+    GB_TRY_ASSIGN(int uplink, links.index(kUplink));
+    GB_TRY(links.add_address(uplink, addresses.slot, kSlotPrefix));
+    GB_TRY(links.set_up(uplink));
+    return links.add_default_route(addresses.host, uplink);
+}
+
+Status Slot::make_guest_link(GuestLink kind) {
+    GB_TRY_ASSIGN(Links links, Links::open());
+    std::string name(kGuestLink);
+    if (kind == GuestLink::tap) {
+        GB_TRY_ASSIGN(tap_, open_tap(name));
+    } else {
+        GB_TRY_ASSIGN(guest_netns_, create_netns());
+        GB_TRY(links.add_veth({.name = name},
+                              {.name = "eth0", .netns_fd = guest_netns_.get(), .mac = &kGuestMac}));
+        GB_TRY_ASSIGN(NetnsScope guest, NetnsScope::enter(guest_netns_.get()));
+        GB_TRY_ASSIGN(Links inside, Links::open());
+        GB_TRY_ASSIGN(int loopback, inside.index("lo"));
+        GB_TRY(inside.set_up(loopback));
+        GB_TRY_ASSIGN(int eth0, inside.index("eth0"));
+        GB_TRY(inside.add_address(eth0, kGuestAddress, kGuestPrefix));
+        GB_TRY(inside.set_up(eth0));
+        GB_TRY(inside.add_default_route(kTapAddress, eth0));
+    }
+    GB_TRY_ASSIGN(int index, links.index(name));
+    GB_TRY(links.set_mac(index, kTapMac));
+    GB_TRY(links.add_address(index, kTapAddress, kGuestPrefix));
+    GB_TRY(links.set_up(index));
+    return links.add_neighbour(index, kGuestAddress, kGuestMac);
+}
+
+Slot::~Slot() {
+    tap_.reset();
+    reader_.reset();
+    nft_.reset();
+    guest_netns_.reset();
+    netns_.reset();
+    if (numbered_) host_.release_number(number_);
+}
+
+Result<UniqueFd> Slot::socket(int type) const {
+    GB_TRY_ASSIGN(NetnsScope scope, NetnsScope::enter(netns_.get()));
+    UniqueFd fd(::socket(AF_INET, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (!fd) return fail_errno("open socket in network slot");
+    int on = 1;
+    if (type == SOCK_STREAM) ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    return fd;
+}
+
+Status Slot::set_policy(EgressPolicy policy) {
+    std::lock_guard lock(mutex_);
+    std::array<SetContents, 2> sets{{{kAllowSet, policy.allow}, {kDenySet, policy.deny}}};
+    GB_TRY(nft_->replace_elements(kTable, sets));
+    policy_ = std::move(policy);
+    return {};
+}
+
+EgressPolicy Slot::policy() const {
+    std::lock_guard lock(mutex_);
+    return policy_;
+}
+
+std::vector<Decision> Slot::read_decisions(std::size_t most) {
+    std::vector<Decision> out = reader_->read(most);
+    std::lock_guard lock(mutex_);
+    for (Decision& decision : out) name_rule(decision, policy_, host_.ceiling());
+    return out;
+}
+
+Result<std::uint64_t> Slot::suppressed() const {
+    std::lock_guard lock(mutex_);
+    GB_TRY_ASSIGN(std::uint64_t packets, nft_->read_counter(NftFamily::inet, kTable, kUnloggedCounter));
+    GB_TRY_ASSIGN(std::uint64_t frames, nft_->read_counter(NftFamily::netdev, kTable, kUnloggedCounter));
+    return packets + frames + reader_->lost();
+}
+
+}  // namespace gb::net

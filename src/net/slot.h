@@ -1,0 +1,91 @@
+// A network slot: the namespace that one sandbox's traffic passes through, with its rules, its policy and its
+// decisions. Made ahead of time (slot_pool.h), used by one sandbox, thrown away.
+//
+//   guest 10.11.0.2 ── tap0 10.11.0.1 [ slot: rules, source NAT ] up0 ── gb<tag>-<number> [ host: rules, NAT
+//   ] ──
+//
+// The namespace has no name: it lives as long as this object, the tap's descriptor or a socket in it does,
+// and the kernel removes its devices with it. See slot_rules.h for what passes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sys/socket.h>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "net/decision_reader.h"
+#include "net/host_network.h"
+#include "net/nft.h"
+#include "net/policy.h"
+
+namespace gb::net {
+
+enum class GuestLink {
+    tap,   // for a virtual machine: a queue descriptor, virtio header on each frame
+    veth,  // for an engine that lives in a namespace: `eth0` there, with address, route and MAC of the guest
+};
+
+struct SlotOptions {
+    GuestLink link = GuestLink::tap;
+    unsigned max_connections = 2500;  // at a time, of the guest to the outside
+};
+
+class Slot {
+  public:
+    // Blocking, some milliseconds. The new slot is closed: closed_policy().
+    static Result<std::unique_ptr<Slot>> create(HostNetwork& host, const SlotOptions& options = {});
+    ~Slot();
+    Slot(const Slot&) = delete;
+    Slot& operator=(const Slot&) = delete;
+
+    [[nodiscard]] std::size_t number() const { return number_; }
+    [[nodiscard]] std::string host_link() const { return host_.link_name(number_); }
+    [[nodiscard]] int netns_fd() const { return netns_.get(); }              // for setns; stays the slot's
+    [[nodiscard]] int guest_netns_fd() const { return guest_netns_.get(); }  // GuestLink::veth only, else -1
+
+    // The tap's queue, for `-netdev tap,fd=`. Ownership moves: when the machine that has it ends, the tap
+    // does.
+    UniqueFd take_tap() { return std::move(tap_); }
+
+    // A non-blocking socket of the host's side of the guest link: it reaches the guest's ports, and nothing
+    // else. Quick enough for every request; callable from any thread.
+    [[nodiscard]] Result<UniqueFd> socket(int type = SOCK_STREAM) const;
+
+    // Replaces the policy at once; connections that it denies are cut. Well under a millisecond, unless
+    // another change came just before.
+    Status set_policy(EgressPolicy policy);
+    [[nodiscard]] EgressPolicy policy() const;
+
+    // Readable when decisions wait; for poll and epoll.
+    [[nodiscard]] int decision_fd() const { return reader_->fd(); }
+    // Never blocks; for one thread at a time.
+    std::vector<Decision> read_decisions(std::size_t most = 256);
+    // Decisions that will never be read: beyond the rate of the rules, or lost because nobody read in time.
+    [[nodiscard]] Result<std::uint64_t> suppressed() const;
+
+  private:
+    explicit Slot(HostNetwork& host) : host_(host) {}
+    Status build(const SlotOptions& options);
+    Status connect_host();
+    Status make_guest_link(GuestLink kind);
+
+    HostNetwork& host_;
+    std::size_t number_ = 0;
+    bool numbered_ = false;
+    UniqueFd netns_;
+    UniqueFd guest_netns_;
+    UniqueFd tap_;
+    std::optional<DecisionReader> reader_;
+    mutable std::mutex mutex_;  // of what follows
+    mutable std::optional<Nft> nft_;
+    EgressPolicy policy_ = closed_policy();
+};
+
+}  // namespace gb::net

@@ -1,0 +1,24 @@
+// How the host reaches a guest through its slot, and the address that the guest's network device has in every slot.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "net/slot.h"
+#include "net/slot_rules.h"
+#include "node/agent_client.h"
+
+namespace gb {
+
+inline AgentClient guest_link(std::shared_ptr<net::Slot> slot) {
+    return AgentClient([slot = std::move(slot)] { return slot->socket(); });
+}
+
+inline std::string guest_mac() {
+    return fmt::format("{:02x}", fmt::join(net::kGuestMac, ":"));
+}
+
+}  // namespace gb

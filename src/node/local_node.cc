@@ -1,0 +1,262 @@
+#include "node/local_node.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <sys/file.h>
+#include <sys/utsname.h>
+
+#include <charconv>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <fmt/format.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/ids.h"
+#include "base/log.h"
+#include "base/offload.h"
+#include "node/agent_client.h"
+
+namespace gb {
+
+namespace asio = boost::asio;
+namespace fs = std::filesystem;
+using asio::awaitable;
+using asio::ip::tcp;
+
+// A sandbox with the event loop's eyes on it. The descriptors are copies: closing them ends the watching and nothing
+// else.
+struct LocalNode::Watched {
+    explicit Watched(const asio::any_io_executor& executor) : exit(executor), decisions(executor) {}
+    std::shared_ptr<SandboxMachine> machine;
+    asio::posix::stream_descriptor exit;
+    asio::posix::stream_descriptor decisions;
+
+    void close() {
+        boost::system::error_code ignored;
+        exit.close(ignored);
+        decisions.close(ignored);
+    }
+};
+
+namespace {
+
+Result<UniqueFd> lock_folder(const fs::path& folder) {
+    GB_TRY(make_dirs(folder, 0711));
+    GB_TRY_ASSIGN(UniqueFd fd, open_file(folder / "lock", O_RDWR | O_CREAT));
+    if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0)
+        return fail(ErrorCode::already_exists,
+                    fmt::format("another server uses {}: stop it, or give this one a folder of its own with --data-dir",
+                                folder.string()));
+    return fd;
+}
+
+// The same over restarts of this installation, different for every other.
+Result<std::string> instance_of(const fs::path& folder) {
+    const fs::path file = folder / "instance";
+    if (auto text = read_file(file); text && text->size() >= 12) return text->substr(0, 12);
+    std::string made = random_id(12);
+    GB_TRY(write_file_atomic(file, made + "\n", 0600));
+    return made;
+}
+
+std::uint64_t available_memory_mib() {
+    auto text = read_file("/proc/meminfo");
+    if (!text) return 0;
+    std::size_t at = text->find("MemAvailable:");
+    if (at == std::string::npos) return 0;
+    at = text->find_first_of("0123456789", at);
+    std::uint64_t kib = 0;
+    std::from_chars(text->data() + at, text->data() + text->size(), kib);
+    return kib / 1024;
+}
+
+void assign_copy(asio::posix::stream_descriptor& to, int fd) {
+    boost::system::error_code ec;
+    to.assign(::fcntl(fd, F_DUPFD_CLOEXEC, 0), ec);
+    if (ec) log::error("a descriptor cannot be watched", {{"error", ec.message()}});
+}
+
+}  // namespace
+
+LocalNode::LocalNode(asio::any_io_executor executor, asio::thread_pool& pool, NodeOptions options)
+    : executor_(std::move(executor)), pool_(pool), options_(std::move(options)),
+      templates_(options_.templates()) {}
+
+Result<std::unique_ptr<LocalNode>> LocalNode::open(asio::any_io_executor executor, asio::thread_pool& pool,
+                                                   NodeOptions options) {
+    std::unique_ptr<LocalNode> node(new LocalNode(std::move(executor), pool, std::move(options)));
+    const NodeOptions& o = node->options_;
+    GB_TRY_ASSIGN(node->lock_, lock_folder(o.data_dir));
+    GB_TRY_ASSIGN(std::string instance, instance_of(o.data_dir));
+    GB_TRY_ASSIGN(node->machinery_, open_machinery(o, instance));
+    // The machines are dead by now; their files go too.
+    GB_TRY(remove_tree(o.data_dir / "sandboxes"));
+    GB_TRY(make_dirs(o.data_dir / "sandboxes", 0711));
+    net::SlotPoolOptions pool_options;
+    pool_options.target = o.ready_slots;
+    node->slots_ = std::make_unique<net::SlotPool>(*node->machinery_.network, pool_options);
+    node->watch_host();
+    return node;
+}
+
+LocalNode::~LocalNode() {
+    if (host_watch_) host_watch_->close();
+    for (auto& [id, watched] : sandboxes_) watched->close();
+    sandboxes_.clear();
+    slots_.reset();
+}
+
+Result<std::vector<TemplateInfo>> LocalNode::templates() {
+    GB_TRY_ASSIGN(auto stored, templates_.list());
+    std::vector<TemplateInfo> out;
+    for (const StoredTemplate& build : stored) out.push_back(build.manifest.info);
+    return out;
+}
+
+std::shared_ptr<SandboxMachine> LocalNode::find(const std::string& id) const {
+    std::lock_guard lock(mutex_);
+    auto found = sandboxes_.find(id);
+    return found == sandboxes_.end() ? nullptr : found->second->machine;
+}
+
+Result<std::shared_ptr<SandboxMachine>> LocalNode::make(const SandboxSpec& spec) {
+    GB_TRY_ASSIGN(StoredTemplate from, templates_.find(spec.template_id));
+    if (from.manifest.vmm_id != machinery_.engine->vmm_root().id)
+        return fail(ErrorCode::failed_precondition,
+                    fmt::format("template '{0}' was made with another QEMU ({1}); run `glovebox template prepare {0}`",
+                                from.manifest.info.name, from.manifest.vmm_version));
+    net::NetworkRequest request{spec.network.allow_internet_access, spec.network.allow_out, spec.network.deny_out};
+    GB_TRY_ASSIGN(net::EgressPolicy policy, net::parse_policy(request));
+    const std::uint64_t available = available_memory_mib();
+    const auto needed = static_cast<std::uint64_t>(from.manifest.info.memory_mib);
+    if (available < needed + options_.memory_reserve_mib)
+        return fail(ErrorCode::unavailable,
+                    fmt::format("no free memory: the sandbox may need {} MiB and {} MiB stay reserved for the host, but "
+                                "only {} MiB are available. Kill a sandbox or use a larger machine",
+                                needed, options_.memory_reserve_mib, available));
+    SandboxMachine::Parts parts{machinery_, *slots_, options_.data_dir / "sandboxes"};
+    return SandboxMachine::start(parts, from, spec, std::move(policy));
+}
+
+awaitable<Status> LocalNode::create(SandboxSpec spec) {
+    GB_CO_TRY_ASSIGN(std::shared_ptr<SandboxMachine> machine, co_await offload(pool_, [&] { return make(spec); }));
+    auto watched = std::make_shared<Watched>(executor_);
+    watched->machine = std::move(machine);
+    assign_copy(watched->exit, watched->machine->pidfd());
+    assign_copy(watched->decisions, watched->machine->decision_fd());
+    {
+        std::lock_guard lock(mutex_);
+        sandboxes_[spec.id] = watched;
+    }
+    watch(watched);
+    co_return Status{};
+}
+
+void LocalNode::watch(const std::shared_ptr<Watched>& watched) {
+    std::weak_ptr<Watched> weak = watched;
+    watched->exit.async_wait(asio::posix::stream_descriptor::wait_read, [this, weak](const boost::system::error_code& ec) {
+        auto alive = weak.lock();
+        if (ec || !alive) return;
+        if (on_exit_) on_exit_(alive->machine->id(), alive->machine->last_words());
+    });
+    // Decisions are read in strides of 20 ms: a guest that floods costs the host a bounded share of its loop.
+    auto timer = std::make_shared<asio::steady_timer>(executor_);
+    auto wait = std::make_shared<std::function<void()>>();
+    *wait = [weak, timer, again = std::weak_ptr<std::function<void()>>(wait)] {
+        auto alive = weak.lock();
+        auto next = again.lock();
+        if (!alive || !next) return;
+        alive->decisions.async_wait(
+            asio::posix::stream_descriptor::wait_read, [weak, timer, next](const boost::system::error_code& ec) {
+                auto still = weak.lock();
+                if (ec || !still) return;
+                still->machine->record_decisions();
+                timer->expires_after(std::chrono::milliseconds(20));
+                timer->async_wait([next](const boost::system::error_code& timer_ec) {
+                    if (!timer_ec) (*next)();
+                });
+            });
+    };
+    (*wait)();
+}
+
+void LocalNode::watch_host() {
+    if (!host_watch_) {
+        host_watch_ = std::make_shared<Watched>(executor_);
+        assign_copy(host_watch_->decisions, machinery_.network->decision_fd());
+    }
+    std::weak_ptr<Watched> weak = host_watch_;
+    host_watch_->decisions.async_wait(
+        asio::posix::stream_descriptor::wait_read, [this, weak](const boost::system::error_code& ec) {
+            if (ec || weak.expired()) return;
+            for (const net::HostDecision& item : machinery_.network->read_decisions()) {
+                std::lock_guard lock(mutex_);
+                for (const auto& [id, watched] : sandboxes_)
+                    if (watched->machine->slot_number() == item.slot) watched->machine->record(item.decision);
+            }
+            watch_host();
+        });
+}
+
+awaitable<Status> LocalNode::destroy(std::string id) {
+    std::shared_ptr<Watched> watched;
+    {
+        std::lock_guard lock(mutex_);
+        auto found = sandboxes_.find(id);
+        if (found == sandboxes_.end()) co_return Status{};
+        watched = std::move(found->second);
+        sandboxes_.erase(found);
+    }
+    watched->close();
+    co_return co_await offload(pool_, [machine = watched->machine] { return machine->end(); });
+}
+
+awaitable<Result<tcp::socket>> LocalNode::connect(std::string id, std::uint16_t port) {
+    auto machine = find(id);
+    if (!machine) co_return fail(ErrorCode::not_found, fmt::format("no sandbox '{}' on this machine", id));
+    GB_CO_TRY_ASSIGN(UniqueFd fd, machine->socket());
+    // Shared with the timer's handler, which may be queued already when this frame ends.
+    auto socket = std::make_shared<tcp::socket>(executor_);
+    boost::system::error_code ec;
+    socket->assign(tcp::v4(), fd.release(), ec);
+    if (ec) co_return fail(ErrorCode::internal, "socket: " + ec.message());
+    asio::steady_timer timer(executor_, std::chrono::seconds(10));
+    timer.async_wait([socket](const boost::system::error_code& timer_ec) {
+        boost::system::error_code ignored;
+        if (!timer_ec) socket->cancel(ignored);
+    });
+    auto [connect_ec] = co_await socket->async_connect({asio::ip::make_address(kGuestAddress), port},
+                                                       asio::as_tuple(asio::use_awaitable));
+    timer.cancel();
+    if (connect_ec) co_return fail(ErrorCode::unavailable, fmt::format("port {}: {}", port, connect_ec.message()));
+    co_return std::move(*socket);
+}
+
+Result<Isolation> LocalNode::isolation(const std::string& id) {
+    auto machine = find(id);
+    if (!machine) return fail(ErrorCode::not_found, fmt::format("no sandbox '{}' on this machine", id));
+    const Manifest& m = machine->manifest();
+    utsname host{};
+    ::uname(&host);
+    return Isolation{"microvm",      std::string(engine::accelerator_name(m.accelerator)), m.accelerator_reason,
+                     "QEMU " + m.vmm_version, m.guest_kernel, host.release};
+}
+
+Result<SandboxUsage> LocalNode::usage(const std::string& id) {
+    auto machine = find(id);
+    if (!machine) return fail(ErrorCode::not_found, fmt::format("no sandbox '{}' on this machine", id));
+    return machine->usage();
+}
+
+Result<std::vector<std::string>> LocalNode::decisions(const std::string& id, std::size_t limit) {
+    auto machine = find(id);
+    if (!machine) return fail(ErrorCode::not_found, fmt::format("no sandbox '{}' on this machine", id));
+    return machine->decisions(limit);
+}
+
+}  // namespace gb

@@ -1,0 +1,82 @@
+#include "node/manifest.h"
+
+#include <boost/json.hpp>
+#include <fmt/format.h>
+
+namespace gb {
+namespace json = boost::json;
+namespace {
+
+constexpr int kFormat = 1;
+
+}  // namespace
+
+std::string write_manifest(const Manifest& m) {
+    json::object env;
+    for (const auto& [name, value] : m.env) env[name] = value;
+    return json::serialize(json::object{{"format", kFormat},
+                                        {"id", m.info.id},
+                                        {"name", m.info.name},
+                                        {"build_id", m.info.build_id},
+                                        {"cpu_count", m.info.cpu_count},
+                                        {"memory_mib", m.info.memory_mib},
+                                        {"disk_mib", m.info.disk_mib},
+                                        {"created_ms", m.info.created_ms},
+                                        {"key", m.key},
+                                        {"vmm_id", m.vmm_id},
+                                        {"vmm_version", m.vmm_version},
+                                        {"accelerator", engine::accelerator_name(m.accelerator)},
+                                        {"accelerator_reason", m.accelerator_reason},
+                                        {"guest_kernel", m.guest_kernel},
+                                        {"command_line", m.command_line},
+                                        {"default_user", m.default_user},
+                                        {"workdir", m.workdir},
+                                        {"env", std::move(env)}}) +
+           "\n";
+}
+
+Result<Manifest> parse_manifest(std::string_view text) {
+    boost::system::error_code ec;
+    json::value value = json::parse(json::string_view(text.data(), text.size()), ec);
+    if (ec || !value.is_object()) return fail(ErrorCode::data_loss, "the manifest is not a JSON object");
+    const json::object& o = value.get_object();
+    if (const json::value* format = o.if_contains("format"); format == nullptr || *format != kFormat)
+        return fail(ErrorCode::failed_precondition, "the manifest is of another version; prepare the template again");
+    std::string missing;
+    auto text_of = [&](const char* name) -> std::string {
+        const json::value* v = o.if_contains(name);
+        if (v != nullptr && v->is_string()) return std::string(v->get_string());
+        missing = name;
+        return {};
+    };
+    auto number_of = [&](const char* name) -> std::int64_t {
+        const json::value* v = o.if_contains(name);
+        if (v != nullptr && v->is_int64()) return v->get_int64();
+        missing = name;
+        return 0;
+    };
+    Manifest m;
+    m.info.id = text_of("id");
+    m.info.name = text_of("name");
+    m.info.build_id = text_of("build_id");
+    m.info.cpu_count = static_cast<int>(number_of("cpu_count"));
+    m.info.memory_mib = static_cast<int>(number_of("memory_mib"));
+    m.info.disk_mib = static_cast<int>(number_of("disk_mib"));
+    m.info.created_ms = number_of("created_ms");
+    m.key = text_of("key");
+    m.vmm_id = text_of("vmm_id");
+    m.vmm_version = text_of("vmm_version");
+    m.accelerator = text_of("accelerator") == "kvm" ? engine::Accelerator::kvm : engine::Accelerator::tcg;
+    m.accelerator_reason = text_of("accelerator_reason");
+    m.guest_kernel = text_of("guest_kernel");
+    m.command_line = text_of("command_line");
+    m.default_user = text_of("default_user");
+    m.workdir = text_of("workdir");
+    if (const json::value* env = o.if_contains("env"); env != nullptr && env->is_object())
+        for (const auto& item : env->get_object())
+            if (item.value().is_string()) m.env.emplace(item.key(), item.value().get_string());
+    if (!missing.empty()) return fail(ErrorCode::data_loss, fmt::format("the manifest lacks '{}'", missing));
+    return m;
+}
+
+}  // namespace gb

@@ -1,0 +1,34 @@
+// What a captured template is, as its manifest.json says. Pure.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "engine/engine.h"
+#include "node/node.h"
+
+namespace gb {
+
+struct Manifest {
+    TemplateInfo info;
+    // Hash of all that went into the capture: root image, kernel, programs of ours, sizes, engine. Another one means
+    // that the template must be made again.
+    std::string key;
+    std::string vmm_id;  // of the VMM root; a capture is loaded by the same VMM that made it
+    std::string vmm_version;
+    engine::Accelerator accelerator = engine::Accelerator::tcg;
+    std::string accelerator_reason;  // for people
+    std::string guest_kernel;
+    std::string command_line;
+    std::string default_user;
+    std::string workdir;
+    std::map<std::string, std::string> env;
+};
+
+std::string write_manifest(const Manifest& manifest);
+// failed_precondition when it is of another format version, data_loss when it cannot be read.
+Result<Manifest> parse_manifest(std::string_view text);
+
+}  // namespace gb

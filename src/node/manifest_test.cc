@@ -1,0 +1,46 @@
+#include "node/manifest.h"
+
+#include <gtest/gtest.h>
+
+namespace gb {
+namespace {
+
+Manifest example() {
+    Manifest m;
+    m.info = {"id", "base", "build", 2, 512, 4096, 1'700'000'000'000};
+    m.key = "key";
+    m.vmm_id = "vmm";
+    m.vmm_version = "7.2.22";
+    m.accelerator = engine::Accelerator::kvm;
+    m.accelerator_reason = "it works";
+    m.guest_kernel = "6.1";
+    m.command_line = "console=ttyS0";
+    m.default_user = "user";
+    m.workdir = "/home/user";
+    m.env = {{"LANG", "C.UTF-8"}, {"Q", "a\"b\n"}};
+    return m;
+}
+
+TEST(Manifest, ReadsWhatItWrites) {
+    auto read = parse_manifest(write_manifest(example()));
+    ASSERT_TRUE(read) << read.error().message;
+    EXPECT_EQ(read->info.name, "base");
+    EXPECT_EQ(read->info.cpu_count, 2);
+    EXPECT_EQ(read->info.created_ms, 1'700'000'000'000);
+    EXPECT_EQ(read->accelerator, engine::Accelerator::kvm);
+    EXPECT_EQ(read->env, example().env);
+    EXPECT_EQ(write_manifest(*read), write_manifest(example()));
+}
+
+TEST(Manifest, AnythingElseIsRefused) {
+    EXPECT_EQ(parse_manifest("").error().code, ErrorCode::data_loss);
+    EXPECT_EQ(parse_manifest("[]").error().code, ErrorCode::data_loss);
+    EXPECT_EQ(parse_manifest("{}").error().code, ErrorCode::failed_precondition);
+    EXPECT_EQ(parse_manifest(R"({"format":99})").error().code, ErrorCode::failed_precondition);
+    auto lacking = parse_manifest(R"({"format":1,"id":"x"})");
+    ASSERT_FALSE(lacking);
+    EXPECT_NE(lacking.error().message.find("lacks"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace gb

@@ -1,0 +1,42 @@
+// Makes templates: builds what a definition asks for, boots it, waits until it is ready, and freezes the running
+// machine. Offline: needs no server, and may run beside one.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "image/progress.h"
+#include "node/machinery.h"
+#include "node/template_store.h"
+
+namespace gb {
+
+struct Prepared {
+    StoredTemplate stored;
+    bool reused = false;  // nothing had changed since the last time
+};
+
+enum class Reuse { when_unchanged, never };
+
+class TemplateBuilder {
+  public:
+    explicit TemplateBuilder(NodeOptions options);
+    ~TemplateBuilder();
+
+    // Blocks: seconds when the root image is cached, minutes otherwise.
+    Result<Prepared> prepare(const std::string& name, const image::ProgressFn& progress, Reuse reuse);
+
+  private:
+    struct Inputs;
+    Result<Inputs> gather(const std::string& name, const image::ProgressFn& progress);
+    Status capture(const Inputs& inputs, Manifest& manifest, const std::filesystem::path& folder,
+                   const image::ProgressFn& progress);
+    Status open();
+
+    NodeOptions options_;
+    TemplateStore store_;
+    std::unique_ptr<Machinery> machinery_;
+};
+
+}  // namespace gb

@@ -1,0 +1,64 @@
+#include "node/template_store.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/file.h"
+#include "base/log.h"
+
+namespace gb {
+namespace fs = std::filesystem;
+namespace {
+
+Result<StoredTemplate> read_build(const fs::path& folder) {
+    GB_TRY_ASSIGN(std::string text, read_file(folder / "manifest.json"));
+    GB_TRY_ASSIGN(Manifest manifest, parse_manifest(text));
+    StoredTemplate out{std::move(manifest), folder};
+    for (const fs::path& file : {out.disk(), out.memory(), out.state(), out.overlay()}) {
+        std::error_code ec;
+        if (!fs::is_regular_file(file, ec)) return fail(ErrorCode::data_loss, fmt::format("{} is missing", file.string()));
+    }
+    return out;
+}
+
+}  // namespace
+
+Result<std::vector<StoredTemplate>> TemplateStore::list() {
+    std::lock_guard lock(mutex_);
+    std::error_code ec;
+    fs::file_time_type changed = fs::last_write_time(folder_, ec);
+    if (ec) return std::vector<StoredTemplate>();  // nothing was prepared yet
+    if (changed == read_at_) return templates_;
+    std::vector<StoredTemplate> found;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder_, ec)) {
+        if (!entry.is_directory() || entry.path().filename().string().starts_with('.')) continue;
+        auto build = read_build(entry.path());
+        if (!build) {
+            log::warn("a template cannot be used", {{"folder", entry.path().string()}, {"error", build.error().message}});
+            continue;
+        }
+        found.push_back(*std::move(build));
+    }
+    std::ranges::sort(found, [](const StoredTemplate& a, const StoredTemplate& b) {
+        return a.manifest.info.created_ms > b.manifest.info.created_ms;
+    });
+    templates_.clear();
+    for (StoredTemplate& build : found) {
+        bool older = std::ranges::any_of(templates_, [&](const StoredTemplate& have) {
+            return have.manifest.info.name == build.manifest.info.name;
+        });
+        if (!older) templates_.push_back(std::move(build));
+    }
+    read_at_ = changed;
+    return templates_;
+}
+
+Result<StoredTemplate> TemplateStore::find(std::string_view id_or_name) {
+    GB_TRY_ASSIGN(auto all, list());
+    for (StoredTemplate& build : all)
+        if (build.manifest.info.id == id_or_name || build.manifest.info.name == id_or_name) return std::move(build);
+    return fail(ErrorCode::not_found, fmt::format("template '{}' not found", id_or_name));
+}
+
+}  // namespace gb

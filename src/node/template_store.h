@@ -1,0 +1,45 @@
+// The captured templates on this machine: <folder>/<build id>/{disk.img,memory.img,state.bin,overlay.qcow2,
+// manifest.json}. A build folder appears whole by a rename and is never changed; a newer build of the same name
+// replaces the older one for new sandboxes.
+#pragma once
+
+#include <filesystem>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "node/manifest.h"
+
+namespace gb {
+
+struct StoredTemplate {
+    Manifest manifest;
+    std::filesystem::path folder;
+
+    [[nodiscard]] std::filesystem::path disk() const { return folder / "disk.img"; }
+    [[nodiscard]] std::filesystem::path memory() const { return folder / "memory.img"; }
+    [[nodiscard]] std::filesystem::path state() const { return folder / "state.bin"; }
+    [[nodiscard]] std::filesystem::path overlay() const { return folder / "overlay.qcow2"; }
+};
+
+class TemplateStore {
+  public:
+    explicit TemplateStore(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
+    // The newest build of each name. Reads the folder again when it changed. A folder that cannot be read is logged
+    // and left out.
+    Result<std::vector<StoredTemplate>> list();
+    // By id or name; not_found.
+    Result<StoredTemplate> find(std::string_view id_or_name);
+
+    [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
+
+  private:
+    std::filesystem::path folder_;
+    std::mutex mutex_;
+    std::filesystem::file_time_type read_at_{};
+    std::vector<StoredTemplate> templates_;
+};
+
+}  // namespace gb
