@@ -1,8 +1,8 @@
 """The outside world of the demo: an HTTP server in a network namespace of its own, at an address from the range that is
 reserved for examples (RFC 5737). It stands for the internet, and proves that there is a way to it."""
 import contextlib
-import os
 import secrets
+import socket
 import subprocess
 import sys
 import time
@@ -38,6 +38,18 @@ def free_pair() -> tuple[str, str]:
     raise RuntimeError("no free address pair in 203.0.113.0/24")
 
 
+def wait_for(address: str, port: int) -> None:
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            socket.create_connection((address, port), timeout=5).close()
+            return
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
+
+
 @contextlib.contextmanager
 def control_server(log: Path):
     """Yields the URL of the server."""
@@ -57,7 +69,7 @@ def control_server(log: Path):
         with open(log, "w") as out:
             process = subprocess.Popen(["ip", "netns", "exec", namespace, sys.executable, "-c", SERVER, server, str(PORT)],
                                        stdout=out, stderr=out)
-        time.sleep(0.5)
+        wait_for(server, PORT)
         yield f"http://{server}:{PORT}/"
     finally:
         if process:

@@ -31,8 +31,8 @@ enum class DiskFormat { raw, qcow2 };
 struct DiskSpec {
     std::filesystem::path image;  // written by the machine; its owner becomes the jail's user
     DiskFormat format = DiskFormat::qcow2;
-    std::filesystem::path
-        backing;  // raw, read-only, shared; must be set for qcow2 (see overlay.h), empty for raw
+    // Raw, read-only, shared with others. Must be set for qcow2 (see overlay.h), empty for raw.
+    std::filesystem::path backing;
 };
 
 enum class MemoryMapping {
@@ -55,8 +55,7 @@ struct KernelSpec {
 // A machine and the one it was captured from must agree in everything but paths, jail, tap and memory
 // mapping.
 struct MachineSpec {
-    JailSpec
-        jail;  // limits.memory_mib 0: chosen by the engine from memory_mib; the same for the other limits
+    JailSpec jail;  // limits that are 0 are the engine's choice
     unsigned cpu_count = 1;
     unsigned memory_mib = 512;
     KernelSpec kernel;

@@ -52,6 +52,7 @@ table inet glovebox {{{limits}
         type filter hook input priority filter; policy drop;
         iifname != "tap0" drop
         ct state established,related ct direction reply accept
+        tcp flags & syn == 0 goto stale
 {log_host}    }}
 
     chain forward {{

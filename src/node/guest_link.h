@@ -1,7 +1,6 @@
 // How the host reaches a guest through its slot, and the address that the guest's network device has in every slot.
 #pragma once
 
-#include <memory>
 #include <string>
 
 #include <fmt/format.h>
@@ -13,8 +12,9 @@
 
 namespace gb {
 
-inline AgentClient guest_link(std::shared_ptr<net::Slot> slot) {
-    return AgentClient([slot = std::move(slot)] { return slot->socket(); });
+// The slot must outlive the client.
+inline AgentClient guest_link(const net::Slot& slot) {
+    return AgentClient([&slot] { return slot.socket(); });
 }
 
 inline std::string guest_mac() {

@@ -41,6 +41,7 @@ Result<std::shared_ptr<SandboxMachine>> SandboxMachine::start(const Parts& parts
 
 Status SandboxMachine::build(const StoredTemplate& from, const SandboxSpec& spec, net::EgressPolicy policy) {
     GB_TRY_ASSIGN(slot_, parts_.slots.take());
+    slot_number_ = slot_->number();
     GB_TRY(slot_->set_policy(std::move(policy)));
     GB_TRY(make_dirs(folder_, 0711));
     GB_TRY_ASSIGN(log_, net::DecisionLog::open(folder_ / "egress.log"));
@@ -48,7 +49,7 @@ Status SandboxMachine::build(const StoredTemplate& from, const SandboxSpec& spec
     GB_TRY(copy_file_sparse(from.overlay(), disk, 0600));
 
     engine::MachineSpec machine;
-    machine.jail.uid = machine.jail.gid = machine_uid(parts_.machinery.network->tag(), slot_->number());
+    machine.jail.uid = machine.jail.gid = machine_uid(parts_.machinery.network->tag(), slot_number_);
     machine.jail.netns_fd = slot_->netns_fd();
     machine.jail.cgroup_name = id_;
     machine.cpu_count = static_cast<unsigned>(manifest_.info.cpu_count);
@@ -68,7 +69,7 @@ Status SandboxMachine::build(const StoredTemplate& from, const SandboxSpec& spec
     identity.workdir = manifest_.workdir;
     identity.env_vars = manifest_.env;
     for (const auto& [name, value] : spec.env_vars) identity.env_vars[name] = value;
-    return guest_link(slot_).init(identity, kIdentityLimit);
+    return guest_link(*slot_).init(identity, kIdentityLimit);
 }
 
 SandboxMachine::~SandboxMachine() {
@@ -79,10 +80,11 @@ Status SandboxMachine::end() {
     std::lock_guard lock(end_mutex_);
     if (ended_) return {};
     if (machine_) GB_TRY(machine_->kill());
-    record_decisions();
     {
-        std::lock_guard log_lock(log_mutex_);
+        std::lock_guard parts_lock(mutex_);
+        record_locked();
         log_.reset();
+        if (slot_) parts_.slots.discard(std::move(slot_));
     }
     GB_TRY(remove_tree(folder_));
     ended_ = true;
@@ -101,8 +103,18 @@ Result<SandboxUsage> SandboxMachine::usage() const {
     return SandboxUsage{bytes};
 }
 
+Result<UniqueFd> SandboxMachine::socket() const {
+    std::lock_guard lock(mutex_);
+    if (!slot_) return fail(ErrorCode::not_found, fmt::format("sandbox '{}' has ended", id_));
+    return slot_->socket();
+}
+
 void SandboxMachine::record_decisions() {
-    std::lock_guard lock(log_mutex_);
+    std::lock_guard lock(mutex_);
+    record_locked();
+}
+
+void SandboxMachine::record_locked() {
     if (!log_ || !slot_) return;
     for (int rounds = 0; rounds < 64; ++rounds) {  // bounded: a flood must not keep this thread for ever
         std::vector<net::Decision> decisions = slot_->read_decisions();
@@ -114,13 +126,13 @@ void SandboxMachine::record_decisions() {
 }
 
 void SandboxMachine::record(const net::Decision& decision) {
-    std::lock_guard lock(log_mutex_);
+    std::lock_guard lock(mutex_);
     if (log_) (void)log_->append(std::span(&decision, 1));
 }
 
 Result<std::vector<std::string>> SandboxMachine::decisions(std::size_t limit) {
-    record_decisions();
-    std::lock_guard lock(log_mutex_);
+    std::lock_guard lock(mutex_);
+    record_locked();
     std::deque<std::string> lines;
     tail_lines(folder_ / "egress.log.1", limit, lines);
     tail_lines(folder_ / "egress.log", limit, lines);

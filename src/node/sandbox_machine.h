@@ -37,10 +37,10 @@ class SandboxMachine {
 
     [[nodiscard]] const std::string& id() const { return id_; }
     [[nodiscard]] const Manifest& manifest() const { return manifest_; }
-    [[nodiscard]] std::size_t slot_number() const { return slot_->number(); }
+    [[nodiscard]] std::size_t slot_number() const { return slot_number_; }
     [[nodiscard]] int pidfd() const { return machine_->pidfd(); }
-    [[nodiscard]] int decision_fd() const { return slot_->decision_fd(); }
-    Result<UniqueFd> socket() const { return slot_->socket(); }
+    [[nodiscard]] int decision_fd() const { return slot_->decision_fd(); }  // only before end()
+    Result<UniqueFd> socket() const;  // not_found once it has ended
     [[nodiscard]] std::string last_words() const;  // why it may have ended, from its console
     [[nodiscard]] Result<SandboxUsage> usage() const;
 
@@ -52,15 +52,17 @@ class SandboxMachine {
   private:
     SandboxMachine(const Parts& parts, std::string id, Manifest manifest)
         : parts_(parts), id_(std::move(id)), manifest_(std::move(manifest)), folder_(parts.sandboxes / id_) {}
+    void record_locked();
     Status build(const StoredTemplate& from, const SandboxSpec& spec, net::EgressPolicy policy);
 
     Parts parts_;
     std::string id_;
     Manifest manifest_;
     std::filesystem::path folder_;
-    std::shared_ptr<net::Slot> slot_;
     std::unique_ptr<engine::Machine> machine_;
-    std::mutex log_mutex_;
+    std::size_t slot_number_ = 0;
+    mutable std::mutex mutex_;  // of the two below
+    std::unique_ptr<net::Slot> slot_;
     std::optional<net::DecisionLog> log_;
     std::mutex end_mutex_;
     bool ended_ = false;

@@ -66,7 +66,7 @@ Status wait_until_ready(const AgentClient& agent, const std::string& command, co
                         fmt::format("the start command ended with code {}; it printed: {}", *started->exit_code(),
                                     started->output()));
         steps.say("wait until it is ready", 0.9);
-        ::usleep(500'000);
+        ::usleep(1'500'000);  // each try costs an emulated guest what it needs to get ready
     }
     return fail(ErrorCode::deadline_exceeded,
                 fmt::format("the ready command '{}' did not succeed within {} minutes; last: {}; the start command printed: {}",
@@ -161,7 +161,7 @@ Status TemplateBuilder::capture(const Inputs& in, Manifest& manifest, const fs::
     const std::uint64_t disk_bytes = fs::file_size(files.disk(), ec);
     if (ec) return fail_errno(ec.value(), "size of " + files.disk().string());
 
-    GB_TRY_ASSIGN(std::shared_ptr<net::Slot> slot, net::Slot::create(*machinery_->network));
+    GB_TRY_ASSIGN(std::unique_ptr<net::Slot> slot, net::Slot::create(*machinery_->network));
     engine::MachineSpec spec;
     spec.jail.uid = spec.jail.gid = machine_uid(machinery_->network->tag(), slot->number());
     spec.jail.netns_fd = slot->netns_fd();
@@ -177,7 +177,7 @@ Status TemplateBuilder::capture(const Inputs& in, Manifest& manifest, const fs::
     steps.say("boot", kImageShare + 0.02);
     GB_TRY_ASSIGN(std::unique_ptr<engine::Machine> machine, machinery_->engine->boot(std::move(spec)));
 
-    AgentClient agent = guest_link(slot);
+    AgentClient agent = guest_link(*slot);
     auto with_console = [&](Status status) -> Status {
         if (status) return {};
         std::string console = machine->console_tail();
@@ -210,6 +210,8 @@ Status TemplateBuilder::capture(const Inputs& in, Manifest& manifest, const fs::
     GB_TRY(with_console(exercise(agent)));
     auto synced = agent.run("sync", "root", std::chrono::seconds(120));
     if (!synced) return std::unexpected(synced.error());
+    // Connections that are still being closed would be frozen half-closed, and every sandbox would wake up with them.
+    ::usleep(2'000'000);
     steps.say("freeze", 0.96);
     GB_TRY(machine->capture(files.state()));
     GB_TRY(engine::make_empty_overlay(files.overlay(), disk_bytes));
