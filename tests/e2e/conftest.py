@@ -1,0 +1,126 @@
+"""End-to-end tests: a real server with the templates that `make templates` has prepared, spoken to by the official clients.
+Each run has a data folder and a port of its own and removes what it made."""
+import contextlib
+import http.client
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+GLOVEBOX = os.environ.get("GLOVEBOX", str(ROOT / "build/dist/glovebox"))
+TEMPLATES = os.environ.get("GLOVEBOX_TEMPLATES_DIR", "/var/lib/glovebox/templates")
+sys.path.insert(0, str(ROOT / "examples/invoice-reconciliation"))
+
+
+class Server:
+    """One glovebox process."""
+
+    def __init__(self, *arguments: str, data: Path | None = None):
+        self.data = data or Path(tempfile.mkdtemp(prefix="glovebox-e2e-"))
+        self.arguments = arguments
+        self.process = None
+        self.start()
+
+    def command(self) -> list[str]:
+        return [GLOVEBOX, "serve", "--port", "0", "--data-dir", str(self.data), "--templates-dir", TEMPLATES, *self.arguments]
+
+    def start(self) -> None:
+        with open(self.data / "log", "a") as log:
+            self.process = subprocess.Popen(self.command(), stdout=subprocess.PIPE, stderr=log, text=True)
+        line = self.process.stdout.readline()
+        assert "ready on" in line, (line, self.log())
+        self.url = line.split()[-1]
+        self.key = (self.data / "api-key").read_text().strip()
+
+    def log(self) -> str:
+        return (self.data / "log").read_text()
+
+    def variables(self) -> dict[str, str]:
+        return {"E2B_API_KEY": self.key, "E2B_API_URL": self.url, "E2B_SANDBOX_URL": self.url}
+
+    def request(self, method: str, path: str, body=None, headers=None, key: bool = True):
+        """Status, decoded JSON (or text) and headers of one bare request."""
+        host, port = self.url.removeprefix("http://").split(":")
+        connection = http.client.HTTPConnection(host, int(port), timeout=60)
+        sent = {"X-API-Key": self.key} if key else {}
+        sent |= headers or {}
+        if isinstance(body, (dict, list)):
+            body = json.dumps(body)
+        try:
+            connection.request(method, path, body, sent)
+            answer = connection.getresponse()
+            text = answer.read().decode()
+            with contextlib.suppress(ValueError):
+                text = json.loads(text)
+            return answer.status, text, dict(answer.getheaders())
+        finally:
+            connection.close()
+
+    def cli(self, *arguments: str) -> subprocess.CompletedProcess:
+        return subprocess.run([GLOVEBOX, *arguments, "--data-dir", str(self.data)], capture_output=True, text=True, timeout=120)
+
+    def decisions(self, sandbox_id: str) -> list[dict]:
+        return json.loads(self.cli("sandbox", "egress", sandbox_id, "--json").stdout)
+
+    def stop(self) -> None:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(60)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+
+    def kill_hard(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def close(self) -> None:
+        self.stop()
+        shutil.rmtree(self.data, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def server():
+    running = Server()
+    os.environ.update(running.variables())
+    yield running
+    running.close()
+
+
+@pytest.fixture(scope="session")
+def internet():
+    """URL of a server that stands for the internet."""
+    from control_server import control_server
+
+    with tempfile.TemporaryDirectory() as folder, control_server(Path(folder) / "log") as url:
+        yield url
+
+
+@pytest.fixture
+def base(server):
+    """A sandbox of the template base, with the network open."""
+    from e2b import Sandbox
+
+    sandbox = Sandbox.create("base", timeout=300)
+    yield sandbox
+    sandbox.kill()
+
+
+def eventually(check, seconds: float = 30, every: float = 0.2):
+    """The first true value of check(); fails when none comes in time."""
+    deadline = time.monotonic() + seconds
+    while True:
+        value = check()
+        if value:
+            return value
+        assert time.monotonic() < deadline, f"not true within {seconds} s"
+        time.sleep(every)

@@ -1,0 +1,132 @@
+"""What goes wrong on the host: one clear line that says what to do, and nothing left behind."""
+import json
+import os
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from conftest import GLOVEBOX, TEMPLATES, Server, eventually
+from e2b import Sandbox
+
+
+def serve(*arguments: str, prefix=()) -> subprocess.CompletedProcess:
+    with tempfile.TemporaryDirectory(prefix="glovebox-e2e-") as data:
+        return subprocess.run([*prefix, GLOVEBOX, "serve", "--data-dir", data, "--templates-dir", TEMPLATES, *arguments],
+                              capture_output=True, text=True, timeout=120)
+
+
+def one_line(done: subprocess.CompletedProcess) -> str:
+    lines = [line for line in done.stderr.splitlines() if line.startswith("glovebox: ")]
+    assert done.returncode != 0 and len(lines) == 1, done
+    return lines[0]
+
+
+def test_a_port_that_is_taken(server):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        line = one_line(serve("--port", str(taken.getsockname()[1])))
+    assert "is taken by another program" in line and "--port" in line
+
+
+def test_a_data_folder_that_is_in_use(server):
+    done = subprocess.run([GLOVEBOX, "serve", "--port", "0", "--data-dir", str(server.data)], capture_output=True, text=True,
+                          timeout=60)
+    assert "another server uses" in one_line(done) and "--data-dir" in one_line(done)
+
+
+def test_qemu_is_missing():
+    hide = ["unshare", "--mount", "sh", "-c", 'mount --bind /dev/null /usr/bin/qemu-system-x86_64 && exec "$@"', "sh"]
+    line = one_line(serve("--port", "0", prefix=hide))
+    assert "qemu" in line.lower()
+
+
+def test_a_wrong_listen_address():
+    assert "is not an IP address" in one_line(serve("--listen", "somewhere", "--port", "0"))
+
+
+def test_no_free_memory_is_503_with_the_reason():
+    server = Server("--memory-reserve-mib", "99999999")
+    try:
+        status, body, _ = server.request("POST", "/v2/sandboxes", {"templateID": "base"})
+        assert status == 503 and "no free memory" in body["message"] and "MiB" in body["message"]
+        assert server.request("GET", "/v2/sandboxes")[1] == []
+        assert not list((server.data / "sandboxes").iterdir())
+    finally:
+        server.close()
+
+
+def machines_of(instance: str) -> list[int]:
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/cgroup"):
+        try:
+            if f"/glovebox/{instance}/" in entry.read_text():
+                found.append(int(entry.parent.name))
+        except OSError:
+            pass
+    return found
+
+
+def cgroups_of(instance: str) -> list[str]:
+    return [str(path) for path in Path("/sys/fs/cgroup").glob(f"**/glovebox/{instance}/*") if path.is_dir()]
+
+
+def test_s17_s18_killed_hard_and_started_again_nothing_leaks():
+    server = Server()
+    try:
+        instance = (server.data / "instance").read_text().strip()
+        mounts = Path("/proc/mounts").read_text().count("\n")
+        links = {line.split(":")[1].strip() for line in os.popen("ip -o link").read().splitlines()}
+        made = [server.request("POST", "/v2/sandboxes", {"templateID": "base", "timeout": 600})[1] for _ in range(3)]
+        assert len(machines_of(instance)) >= 3
+        server.kill_hard()
+        server.start()
+        assert machines_of(instance) == []
+        assert cgroups_of(instance) == []
+        assert server.request("GET", "/v2/sandboxes")[1] == []
+        for sandbox in made:
+            assert server.request("GET", f"/sandboxes/{sandbox['sandboxID']}")[0] == 404
+        assert not list((server.data / "sandboxes").iterdir())
+        assert Path("/proc/mounts").read_text().count("\n") <= mounts
+        status, again, _ = server.request("POST", "/v2/sandboxes", {"templateID": "base", "timeout": 60})
+        assert status == 201
+        assert server.request("DELETE", f"/sandboxes/{again['sandboxID']}")[0] == 204
+        server.stop()
+        # what the kernel removes by itself takes a moment
+        eventually(lambda: not ({line.split(":")[1].strip() for line in os.popen("ip -o link").read().splitlines()} - links), 60)
+        eventually(lambda: not cgroups_of(instance), 10)
+        tag = [name for name in os.popen("nft list tables").read().split() if name.startswith("glovebox_")]
+        assert all(server.data.name not in name for name in tag)
+    finally:
+        server.close()
+
+
+def test_a_stop_ends_every_sandbox_and_leaves_nothing():
+    server = Server()
+    instance = (server.data / "instance").read_text().strip()
+    try:
+        server.request("POST", "/v2/sandboxes", {"templateID": "base", "timeout": 600})
+        assert machines_of(instance)
+        server.stop()
+        assert machines_of(instance) == [] and cgroups_of(instance) == []
+        assert server.process.returncode == 0
+    finally:
+        server.close()
+
+
+def test_doctor_says_what_it_finds(server):
+    done = server.cli("doctor", "--json")
+    checks = {check["name"]: check for check in json.loads(done.stdout)}
+    assert checks["qemu"]["finding"] == "ok" and checks["cgroups"]["finding"] == "ok"
+
+
+def test_no_secret_reaches_the_log_or_a_command_line(server):
+    sandbox = Sandbox.create("base", timeout=60, envs={"SECRET": "s3cr3t-value-0815"})
+    try:
+        token = server.request("GET", f"/sandboxes/{sandbox.sandbox_id}")[1]["envdAccessToken"]
+        text = server.log()
+        lines = "".join(p.read_bytes().decode(errors="replace") for p in Path("/proc").glob("[0-9]*/cmdline"))
+        for secret in (token, server.key, "s3cr3t-value-0815"):
+            assert secret not in text and secret not in lines
+    finally:
+        sandbox.kill()
