@@ -29,6 +29,7 @@ Status parse_network(const json::object& body, CreateSandbox& out) {
     GB_TRY_ASSIGN(auto mask, inner.text("maskRequestHost"));
     if (mask && !mask->empty()) return not_yet("network.maskRequestHost");
     if (inner.has("egressProxy")) return not_yet("network.egressProxy");
+    if (inner.has("httpsPorts")) return not_yet("network.httpsPorts");
     out.network_json = json::serialize(*network);
     return {};
 }
@@ -59,8 +60,10 @@ Result<CreateSandbox> parse_create(std::string_view text, Generation generation)
         if (enabled.value_or(false)) return not_yet("autoResume");
     }
     if (const json::value* mounts = body.if_contains("volumeMounts");
-        mounts != nullptr && mounts->is_array() && !mounts->get_array().empty())
+        mounts != nullptr && !mounts->is_null() && !(mounts->is_array() && mounts->get_array().empty()))
         return not_yet("volumeMounts");
+    GB_TRY_ASSIGN(auto keep_memory, fields.boolean("autoPauseMemory"));
+    if (!keep_memory.value_or(true)) return not_yet("autoPauseMemory");
     if (fields.has("iam")) return not_yet("iam");
     GB_TRY(parse_network(body, out));
     return out;

@@ -10,7 +10,7 @@ namespace gb::api {
 
 enum class Generation { v1, v2 };  // they differ in default lifetime and in whether a sandbox is secured
 
-// What this server cannot do yet is refused (unimplemented), never ignored: a client that asked for a closed door must
+// What this server cannot do yet is refused (invalid_argument), never ignored: a client that asked for a closed door must
 // not get an open one.
 Result<CreateSandbox> parse_create(std::string_view body, Generation generation);
 

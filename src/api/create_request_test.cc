@@ -60,6 +60,8 @@ TEST(CreateRequest, WhatCannotBeKeptIsRefusedNotIgnored) {
                       R"({"templateID":"b","network":{"allowPublicTraffic":false}})",
                       R"({"templateID":"b","network":{"rules":{"a.com":[]}}})",
                       R"({"templateID":"b","network":{"egressProxy":{"address":"x"}}})",
+                      R"({"templateID":"b","autoPauseMemory":false})", R"({"templateID":"b","volumeMounts":{}})",
+                      R"({"templateID":"b","network":{"httpsPorts":[443]}})",
                       R"({"templateID":"b","volumeMounts":[{"name":"v","path":"/m"}]})"})
         EXPECT_FALSE(parse_create(body, Generation::v2)) << body;
 }

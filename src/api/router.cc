@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "base/error_table.h"
 #include "base/log.h"
 
 namespace gb::api {
@@ -63,13 +62,6 @@ Result<Router::Match> Router::match(std::string_view method, const http::Target&
 
 std::string error_body(int status, std::string_view message) {
     return fmt::format(R"({{"code":{},"message":{}}})", status, log::json_quote(message));
-}
-
-http::awaitable<Status> send_error(http::ResponseWriter& response, const Error& error) {
-    int status = http_status(error.code);
-    http::Headers headers{{"Content-Type", "application/json"}};
-    if (status == 429) headers.add("Retry-After", "1");
-    co_return co_await response.send(status, std::move(headers), error_body(status, error.message));
 }
 
 }  // namespace gb::api

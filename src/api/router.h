@@ -47,7 +47,6 @@ class Router {
 };
 
 // {"code": <status>, "message": …}
-http::awaitable<Status> send_error(http::ResponseWriter& response, const Error& error);
 std::string error_body(int status, std::string_view message);
 
 }  // namespace gb::api

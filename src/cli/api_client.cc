@@ -40,11 +40,15 @@ asio::awaitable<Result<json::value>> exchange(asio::ip::tcp::endpoint where, htt
 
 }  // namespace
 
-Result<ServerAddress> find_server(const NodeOptions& options) {
-    ServerAddress out;
+Result<ServerAddress> find_server(const NodeOptions& options, bool data_dir_given) {
     const char* url = std::getenv("E2B_API_URL");
     const char* key = std::getenv("E2B_API_KEY");
-    if (url != nullptr && key != nullptr) return ServerAddress{url, key};
+    if (!data_dir_given && url != nullptr && key != nullptr) return ServerAddress{url, key};
+    return find_local_server(options);
+}
+
+Result<ServerAddress> find_local_server(const NodeOptions& options) {
+    ServerAddress out;
     auto text = read_file(server_file(options));
     boost::system::error_code ec;
     json::value value = text ? json::parse(*text, ec) : json::value();

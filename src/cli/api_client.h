@@ -15,9 +15,10 @@ struct ServerAddress {
     std::string key;
 };
 
-// E2B_API_URL and E2B_API_KEY if set, else what the server of the data folder left there. not_found says how to start
-// one.
-Result<ServerAddress> find_server(const NodeOptions& options);
+// The server of the data folder. not_found says how to start one.
+Result<ServerAddress> find_local_server(const NodeOptions& options);
+// The one that E2B_API_URL and E2B_API_KEY name, unless a data folder was given; else the local one.
+Result<ServerAddress> find_server(const NodeOptions& options, bool data_dir_given);
 
 // The JSON answer; null when it has no body. The server's own error message on failure.
 Result<boost::json::value> call_api(const ServerAddress& server, const std::string& method, const std::string& path,

@@ -4,13 +4,13 @@
 
 #include <sys/statvfs.h>
 
-#include <charconv>
 #include <filesystem>
 
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
 #include "base/file.h"
+#include "base/host_memory.h"
 #include "base/subprocess.h"
 #include "cli/commands.h"
 #include "cli/paths.h"
@@ -56,13 +56,9 @@ Check cgroups() {
 }
 
 Check memory(const NodeOptions& options) {
-    auto text = read_file("/proc/meminfo");
-    std::uint64_t kib = 0;
-    if (text) {
-        std::size_t at = text->find_first_of("0123456789", text->find("MemAvailable:"));
-        if (at != std::string::npos) std::from_chars(text->data() + at, text->data() + text->size(), kib);
-    }
-    const std::uint64_t mib = kib / 1024, needed = options.memory_reserve_mib + 1024;
+    auto available = available_memory_mib();
+    if (!available) return {"memory", Finding::bad, available.error().message};
+    const std::uint64_t mib = *available, needed = options.memory_reserve_mib + 1024;
     if (mib < needed)
         return {"memory", Finding::bad, fmt::format("{} MiB available, a sandbox of 1 GiB needs {}", mib, needed)};
     return {"memory", Finding::good, fmt::format("{} MiB available", mib)};

@@ -13,8 +13,7 @@ void add_env(CLI::App& app, Action& run) {
     command->footer("Use it as: eval \"$(glovebox env)\"");
     command->callback([&run, options] {
         run = [options] {
-            ::unsetenv("E2B_API_URL");  // what the server says, not what an earlier call left behind
-            auto server = find_server(*options);
+            auto server = find_local_server(*options);
             if (!server) return complain(server.error());
             fmt::print("export E2B_API_KEY={}\nexport E2B_API_URL={}\nexport E2B_SANDBOX_URL={}\n", server->key,
                        server->url, server->url);

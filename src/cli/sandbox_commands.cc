@@ -13,6 +13,7 @@ namespace json = boost::json;
 
 struct Options {
     NodeOptions node = default_node_options();
+    bool data_dir_given = false;
     std::string id;
     bool json = false;
 };
@@ -26,7 +27,7 @@ std::string text_of(const json::value& object, const char* name) {
 // Calls the server and prints its answer: as JSON, or as the command likes it.
 int ask(const Options& options, const std::string& method, const std::string& path,
         const std::function<void(const json::value&)>& show) {
-    auto server = find_server(options.node);
+    auto server = find_server(options.node, options.data_dir_given);
     if (!server) return complain(server.error());
     auto answer = call_api(*server, method, path);
     if (!answer) return complain(answer.error());
@@ -74,7 +75,10 @@ void add_sandbox(CLI::App& app, Action& run) {
         add_data_dir(*command, options->node);
         command->add_flag("--json", options->json, "As JSON");
         if (with_id) command->add_option("id", options->id, "Id of the sandbox")->required();
-        command->callback([&run, action] { run = action; });
+        command->callback([&run, action, command, options] {
+            options->data_dir_given = command->count("--data-dir") > 0;
+            run = action;
+        });
     };
     add("list", "List running sandboxes", false,
         [options] { return ask(*options, "GET", "/v2/sandboxes", show_list); });

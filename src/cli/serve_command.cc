@@ -3,6 +3,8 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
@@ -38,7 +40,9 @@ struct ServeOptions {
 // The secret from which the tokens of sandboxes are derived: made once, readable by root alone.
 Result<std::string> token_seed(const fs::path& data_dir) {
     const fs::path file = data_dir / "token-seed";
-    if (auto text = read_file(file); text && text->size() >= 64) return text->substr(0, 64);
+    auto text = read_file(file);
+    if (text && text->size() >= 64) return text->substr(0, 64);
+    if (!text && text.error().code != ErrorCode::not_found) return std::unexpected(text.error());
     std::string seed = random_hex(32);
     GB_TRY(write_file_atomic(file, seed + "\n", 0600));
     return seed;
@@ -68,15 +72,19 @@ Result<tcp::endpoint> parse_endpoint(const ServeOptions& options) {
     return tcp::endpoint(address, options.port);
 }
 
+// Ends the sandboxes, then waits until no connection refers to anything of the server's any more.
+asio::awaitable<void> shut_down(http::Server& server, Sandboxes& sandboxes) {
+    co_await sandboxes.kill_all();
+    asio::steady_timer pause(co_await asio::this_coro::executor);
+    for (int i = 0; i < 250 && server.connections() > 0; ++i) {
+        pause.expires_after(std::chrono::milliseconds(20));
+        co_await pause.async_wait(asio::use_awaitable);
+    }
+}
+
 Status serve(const ServeOptions& options) {
     asio::io_context io(1);
     asio::thread_pool pool(options.workers);
-    // Joined last: work on the pool may still refer to everything below.
-    struct Join {
-        asio::thread_pool& pool;
-        ~Join() { pool.join(); }
-    } join{pool};
-
     GB_TRY_ASSIGN(tcp::endpoint where, parse_endpoint(options));
     GB_TRY_ASSIGN(auto node, LocalNode::open(io.get_executor(), pool, options.node));
     GB_TRY_ASSIGN(auto store, open_sqlite_store(options.node.data_dir / "glovebox.db"));
@@ -98,6 +106,13 @@ Status serve(const ServeOptions& options) {
                                     options.port, options.address));
         return std::unexpected(bound.error());
     }
+    asio::signal_set signals(io, SIGINT, SIGTERM);
+    signals.async_wait([&](const boost::system::error_code& ec, int) {
+        if (ec) return;
+        log::info("stopping");
+        server.stop();
+        asio::co_spawn(io, shut_down(server, sandboxes), [&](const std::exception_ptr&) { io.stop(); });
+    });
     const std::string url = fmt::format("http://{}:{}", where.address().is_unspecified() ? "127.0.0.1" : options.address,
                                         bound->port());
     GB_TRY(write_file_atomic(server_file(options.node),
@@ -111,14 +126,8 @@ Status serve(const ServeOptions& options) {
                options.node.data_dir == NodeOptions().data_dir ? "" : " --data-dir " + options.node.data_dir.string());
     std::fflush(stdout);
 
-    asio::signal_set signals(io, SIGINT, SIGTERM);
-    signals.async_wait([&](const boost::system::error_code& ec, int) {
-        if (ec) return;
-        log::info("stopping");
-        server.stop();
-        asio::co_spawn(io, sandboxes.kill_all(), [&](const std::exception_ptr&) { io.stop(); });
-    });
     io.run();
+    pool.join();  // before what its work refers to goes away
     std::error_code ignored;
     fs::remove(server_file(options.node), ignored);
     return {};

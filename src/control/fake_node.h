@@ -20,6 +20,7 @@ class FakeNode : public Node {
         if (create_error) co_return std::unexpected(*create_error);
         last_spec = spec;
         machines.insert(spec.id);
+        if (after_create) after_create(spec.id);
         co_return Status{};
     }
     boost::asio::awaitable<Status> destroy(std::string id) override {
@@ -50,6 +51,7 @@ class FakeNode : public Node {
     SandboxSpec last_spec;
     std::set<std::string> machines;
     std::function<void(std::string, std::string)> exited;
+    std::function<void(const std::string&)> after_create;
 
   private:
     static boost::asio::awaitable<void> wait(int ms) {

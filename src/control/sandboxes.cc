@@ -85,11 +85,12 @@ awaitable<Status> Sandboxes::save(SandboxRecord record) {
 }
 
 awaitable<Result<SandboxView>> Sandboxes::create(Team team, CreateSandbox request) {
+    if (stopping_) co_return fail(ErrorCode::unavailable, "the server stops");
     if (request.timeout_s <= 0) co_return fail(ErrorCode::invalid_argument, "Timeout must be greater than 0");
     if (request.timeout_s > team.max_lifetime_s)
         co_return fail(ErrorCode::invalid_argument,
                        fmt::format("Timeout cannot be greater than {} hours", team.max_lifetime_s / 3600));
-    GB_CO_TRY_ASSIGN(TemplateInfo info, resolve(request.template_ref));
+    GB_CO_TRY_ASSIGN(TemplateInfo info, co_await offload(pool_, [&] { return resolve(request.template_ref); }));
     auto running = std::ranges::count_if(entries_, [&](const auto& item) { return item.second->record.team_id == team.id; });
     if (running >= team.max_sandboxes)
         co_return fail(ErrorCode::resource_exhausted,
@@ -123,19 +124,21 @@ awaitable<Result<SandboxView>> Sandboxes::create(Team team, CreateSandbox reques
     spec.access_token = view(*entry).access_token;
     spec.network = std::move(request.network);
     Status made = co_await node_.create(std::move(spec));
-    // The machine may have ended between its start and here; exited() has forgotten the entry then.
-    if (made && !entries_.contains(record.id)) made = fail(ErrorCode::internal, "the sandbox ended while it was started");
-    if (made && entry->move_to(SandboxState::running)) {
+    // Meanwhile the machine may have ended, or the server may have begun to stop: the state says so.
+    if (made && !entry->move_to(SandboxState::running))
+        made = fail(ErrorCode::unavailable, "the sandbox ended while it was started");
+    if (made) {
         record.started_ms = now_ms();
         record.ends_ms = record.started_ms + std::int64_t{request.timeout_s} * 1000;
         made = co_await save(record);
         if (made && record.state != SandboxState::running)
-            made = fail(ErrorCode::internal, "the sandbox ended while it was started");
+            co_return fail(ErrorCode::unavailable, "the sandbox ended while it was started");  // end() cleans up
     }
     if (!made) {
-        entries_.erase(record.id);
+        (void)entry->move_to(SandboxState::killing);
         co_await node_.destroy(record.id);
         co_await offload(pool_, [&] { return store_.remove_sandbox(record.id); });
+        entries_.erase(record.id);
         co_return std::unexpected(made.error());
     }
     arm(entry);
@@ -156,13 +159,15 @@ Result<ListPage> Sandboxes::list(const Team& team, const ListQuery& query) {
     return list_page(std::move(records), query);
 }
 
-awaitable<Status> Sandboxes::move_end(std::shared_ptr<Entry> entry, std::int64_t ends_ms) {
+awaitable<Status> Sandboxes::move_end(std::shared_ptr<Entry> entry, std::int64_t ends_ms, Move move) {
     SandboxRecord changed = entry->record;
     changed.ends_ms = ends_ms;
     GB_CO_TRY(co_await save(std::move(changed)));
     if (entry->record.state != SandboxState::running)
         co_return fail(ErrorCode::not_found,
                        fmt::format("Sandbox \"{}\" doesn't exist or you don't have access to it", entry->record.id));
+    // Another call may have moved it further while this one was saved.
+    if (move == Move::only_later && ends_ms <= entry->record.ends_ms) co_return co_await save(entry->record);
     entry->record.ends_ms = ends_ms;
     arm(entry);
     co_return Status{};
@@ -176,7 +181,7 @@ awaitable<Result<SandboxView>> Sandboxes::connect(Team team, std::string id, int
     GB_CO_TRY_ASSIGN(auto entry, find(team, id));
     std::int64_t wanted = std::min(now_ms() + std::int64_t{timeout_s} * 1000,
                                    entry->record.started_ms + std::int64_t{team.max_lifetime_s} * 1000);
-    if (wanted > entry->record.ends_ms) GB_CO_TRY(co_await move_end(entry, wanted));
+    if (wanted > entry->record.ends_ms) GB_CO_TRY(co_await move_end(entry, wanted, Move::only_later));
     co_return view(*entry);
 }
 
@@ -188,7 +193,7 @@ awaitable<Status> Sandboxes::set_timeout(Team team, std::string id, std::int64_t
         co_return fail(ErrorCode::invalid_argument,
                        fmt::format("Max instance length exceeded: at most {} hours from the start",
                                    team.max_lifetime_s / 3600));
-    co_return co_await move_end(entry, std::min(wanted, longest));
+    co_return co_await move_end(entry, std::min(wanted, longest), Move::both_ways);
 }
 
 awaitable<Status> Sandboxes::kill(Team team, std::string id) {
@@ -197,9 +202,20 @@ awaitable<Status> Sandboxes::kill(Team team, std::string id) {
 }
 
 awaitable<void> Sandboxes::kill_all() {
+    stopping_ = true;
     std::vector<std::shared_ptr<Entry>> all;
     for (const auto& [id, entry] : entries_) all.push_back(entry);
-    for (const auto& entry : all) co_await end(entry, "the server stops");
+    for (const auto& entry : all) {
+        if (entry->record.state == SandboxState::creating)
+            (void)entry->move_to(SandboxState::killing);  // its create() gives up and cleans up
+        else
+            asio::co_spawn(executor_, end(entry, "the server stops"), asio::detached);
+    }
+    asio::steady_timer pause(executor_);
+    while (!entries_.empty()) {
+        pause.expires_after(std::chrono::milliseconds(20));
+        co_await pause.async_wait(asio::use_awaitable);
+    }
 }
 
 awaitable<Status> Sandboxes::end(std::shared_ptr<Entry> entry, std::string reason) {
@@ -235,7 +251,7 @@ void Sandboxes::exited(const std::string& id, const std::string& reason) {
     std::shared_ptr<Entry> entry = found->second;
     log::warn("a sandbox ended by itself", {{"sandbox", id}, {"reason", reason}});
     if (entry->record.state == SandboxState::creating) {
-        entries_.erase(found);  // create() notices and cleans up
+        (void)entry->move_to(SandboxState::killing);  // create() notices and cleans up
         return;
     }
     asio::co_spawn(executor_, end(entry, reason), asio::detached);

@@ -56,7 +56,7 @@ class Sandboxes {
     // From now on, both ways; 0 or less ends it at once.
     boost::asio::awaitable<Status> set_timeout(Team team, std::string id, std::int64_t timeout_s);
     boost::asio::awaitable<Status> kill(Team team, std::string id);
-    // Kills everything, for a shutdown.
+    // Kills everything, for a shutdown; from here on no sandbox is made. Returns when nothing is left.
     boost::asio::awaitable<void> kill_all();
 
     // For the ingress: whether a sandbox of that id runs, whoever owns it.
@@ -76,7 +76,8 @@ class Sandboxes {
     Result<std::shared_ptr<Entry>> find(const Team& team, std::string_view id) const;
     Result<TemplateInfo> resolve(std::string_view template_ref);
     boost::asio::awaitable<Status> save(SandboxRecord record);
-    boost::asio::awaitable<Status> move_end(std::shared_ptr<Entry> entry, std::int64_t ends_ms);
+    enum class Move { both_ways, only_later };
+    boost::asio::awaitable<Status> move_end(std::shared_ptr<Entry> entry, std::int64_t ends_ms, Move move);
     boost::asio::awaitable<Status> end(std::shared_ptr<Entry> entry, std::string reason);
     void arm(const std::shared_ptr<Entry>& entry);
     void exited(const std::string& id, const std::string& reason);
@@ -88,6 +89,7 @@ class Sandboxes {
     Node& node_;
     std::string seed_;
     Entries entries_;
+    bool stopping_ = false;
     std::function<void(const std::string&)> on_gone_;
 };
 

@@ -196,6 +196,32 @@ TEST_F(SandboxesTest, AMachineThatEndsByItselfIsForgotten) {
     });
 }
 
+TEST_F(SandboxesTest, AStopWaitsForCreatesUnderWayAndLeavesNothing) {
+    node_.create_delay_ms = 100;
+    run([&]() -> awaitable<void> {
+        std::optional<Result<SandboxView>> late;
+        asio::co_spawn(io_, sandboxes_->create(team_, request()),
+                       [&](const std::exception_ptr&, Result<SandboxView> view) { late = std::move(view); });
+        co_await sleep(20);
+        co_await sandboxes_->kill_all();
+        EXPECT_TRUE(late);
+        EXPECT_FALSE(*late);
+        EXPECT_EQ((co_await sandboxes_->create(team_, request())).error().code, ErrorCode::unavailable);
+        EXPECT_TRUE(node_.machines.empty());
+        EXPECT_TRUE(store_->sandboxes()->empty());
+    });
+}
+
+TEST_F(SandboxesTest, AMachineThatEndsWhileItStartsFailsTheCreate) {
+    run([&]() -> awaitable<void> {
+        node_.after_create = [&](const std::string& id) { node_.exited(id, "panic"); };
+        auto view = co_await sandboxes_->create(team_, request());
+        EXPECT_FALSE(view);
+        EXPECT_TRUE(node_.machines.empty());
+        EXPECT_TRUE(sandboxes_->list(team_, {})->items.empty());
+    });
+}
+
 TEST_F(SandboxesTest, RowsOfAPreviousRunAreCleared) {
     run([&]() -> awaitable<void> {
         co_await sandboxes_->create(team_, request());

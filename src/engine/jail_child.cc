@@ -1,8 +1,10 @@
-// Compiled without sanitizers: their bookkeeping does not survive a child that shares the parent's memory.
+// Compiled without sanitizers, and with system calls by number only, which no sanitizer intercepts: their
+// bookkeeping does not survive a child that shares the parent's memory.
 #include "engine/jail_child.h"
 
 #include <cerrno>
 #include <cstdint>
+#include <type_traits>
 
 #include <linux/capability.h>
 #include <linux/close_range.h>
@@ -25,68 +27,85 @@ namespace {
 
 constexpr std::size_t kStackBytes = 64 * 1024;
 
+template <class T>
+long word(T value) {
+    if constexpr (std::is_null_pointer_v<T>) {
+        return 0;
+    } else if constexpr (std::is_pointer_v<T>) {
+        return reinterpret_cast<long>(value);
+    } else {
+        return static_cast<long>(value);
+    }
+}
+
+template <class... Arguments>
+long sys(long number, Arguments... arguments) {
+    return ::syscall(number, word(arguments)...);
+}
+
 [[noreturn]] void give_up(ChildPlan& plan, JailStep step, int err = errno) {
     plan.failed_step = step;
     plan.failed_errno = err;
-    for (;;) ::syscall(SYS_exit_group, 127);
+    for (;;) sys(SYS_exit_group, 127);
 }
 
 // A bind mount takes its flags only from a second, remounting call.
 bool bind(const char* source, const char* target, unsigned long flags) {
-    return ::mount(source, target, nullptr, MS_BIND, nullptr) == 0 &&
-           ::mount(nullptr, target, nullptr, MS_BIND | MS_REMOUNT | flags, nullptr) == 0;
+    return sys(SYS_mount, source, target, nullptr, MS_BIND, nullptr) == 0 &&
+           sys(SYS_mount, nullptr, target, nullptr, MS_BIND | MS_REMOUNT | flags, nullptr) == 0;
 }
 
 void enter_root(ChildPlan& plan) {
-    if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
+    if (sys(SYS_mount, nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
         give_up(plan, JailStep::mount_namespace);
-    if (!bind(plan.root, plan.root, MS_RDONLY | MS_NOSUID | MS_NODEV) || ::chdir(plan.root) != 0)
+    if (!bind(plan.root, plan.root, MS_RDONLY | MS_NOSUID | MS_NODEV) || sys(SYS_chdir, plan.root) != 0)
         give_up(plan, JailStep::root);
     for (std::size_t i = 0; i < plan.mount_count; ++i) {
         plan.failed_mount = i;
         const ChildMount& m = plan.mounts[i];
         if (!bind(m.source, m.target, m.flags)) give_up(plan, JailStep::bind);
     }
-    if (::mount("devices", "dev", "tmpfs", MS_NOSUID | MS_NOEXEC, "size=4k,nr_inodes=16,mode=0755") != 0)
+    if (sys(SYS_mount, "devices", "dev", "tmpfs", MS_NOSUID | MS_NOEXEC, "size=4k,nr_inodes=16,mode=0755") !=
+        0)
         give_up(plan, JailStep::devices);
     for (std::size_t i = 0; i < plan.device_count; ++i) {
         const ChildDevice& d = plan.devices[i];
-        if (::mknod(d.path, S_IFCHR | 0666, d.number) != 0 || ::chmod(d.path, 0666) != 0)
+        if (sys(SYS_mknod, d.path, S_IFCHR | 0666, d.number) != 0 || sys(SYS_chmod, d.path, 0666) != 0)
             give_up(plan, JailStep::devices);
     }
-    if (::mount(nullptr, "dev", nullptr, MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NOEXEC, nullptr) != 0)
+    if (sys(SYS_mount, nullptr, "dev", nullptr, MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NOEXEC, nullptr) != 0)
         give_up(plan, JailStep::devices);
     // pivot_root(".", ".") stacks the old root upon the new one; taking it away leaves the new one
     // (pivot_root(2)).
-    if (::syscall(SYS_pivot_root, ".", ".") != 0 || ::umount2(".", MNT_DETACH) != 0 || ::chdir("/") != 0)
+    if (sys(SYS_pivot_root, ".", ".") != 0 || sys(SYS_umount2, ".", MNT_DETACH) != 0 ||
+        sys(SYS_chdir, "/") != 0)
         give_up(plan, JailStep::pivot);
 }
 
 void set_limit(ChildPlan& plan, __rlimit_resource_t resource, rlim_t value) {
     rlimit limit{value, value};
-    if (::setrlimit(resource, &limit) != 0) give_up(plan, JailStep::limits);
+    if (sys(SYS_setrlimit, resource, &limit) != 0) give_up(plan, JailStep::limits);
 }
 
 void drop_privileges(ChildPlan& plan) {
-    if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) give_up(plan, JailStep::privileges);
+    if (sys(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) give_up(plan, JailStep::privileges);
     for (unsigned long cap = 0;; ++cap) {
-        if (::prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0) continue;
+        if (sys(SYS_prctl, PR_CAPBSET_DROP, cap, 0, 0, 0) == 0) continue;
         if (errno == EINVAL) break;  // past the last capability of this kernel
         give_up(plan, JailStep::privileges);
     }
-    ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+    sys(SYS_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
     constexpr unsigned long kBits = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP_LOCKED |
                                     SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |
                                     SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
-    if (::prctl(PR_SET_SECUREBITS, kBits, 0, 0, 0) != 0) give_up(plan, JailStep::privileges);
+    if (sys(SYS_prctl, PR_SET_SECUREBITS, kBits, 0, 0, 0) != 0) give_up(plan, JailStep::privileges);
     // The raw calls change this task alone; the C library's would ask the parent's threads to follow.
-    if (::syscall(SYS_setgroups, 0, nullptr) != 0 ||
-        ::syscall(SYS_setresgid, plan.gid, plan.gid, plan.gid) != 0 ||
-        ::syscall(SYS_setresuid, plan.uid, plan.uid, plan.uid) != 0)
+    if (sys(SYS_setgroups, 0, nullptr) != 0 || sys(SYS_setresgid, plan.gid, plan.gid, plan.gid) != 0 ||
+        sys(SYS_setresuid, plan.uid, plan.uid, plan.uid) != 0)
         give_up(plan, JailStep::identity);
     __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
     __user_cap_data_struct none[2] = {};
-    if (::syscall(SYS_capset, &header, none) != 0) give_up(plan, JailStep::capabilities);
+    if (sys(SYS_capset, &header, none) != 0) give_up(plan, JailStep::capabilities);
 }
 
 void place_descriptors(ChildPlan& plan) {
@@ -94,23 +113,24 @@ void place_descriptors(ChildPlan& plan) {
     int moved[kMaxChildDescriptors];
     const int count = static_cast<int>(plan.descriptor_count);
     for (int i = 0; i < count; ++i) {
-        moved[i] = ::fcntl(plan.descriptors[i], F_DUPFD_CLOEXEC, count);
+        moved[i] = static_cast<int>(sys(SYS_fcntl, plan.descriptors[i], F_DUPFD_CLOEXEC, count));
         if (moved[i] < 0) give_up(plan, JailStep::descriptors);
     }
     for (int i = 0; i < count; ++i)
-        if (::dup2(moved[i], i) < 0) give_up(plan, JailStep::descriptors);
-    if (::syscall(SYS_close_range, static_cast<unsigned>(count), ~0U, 0U) != 0)
+        if (sys(SYS_dup3, moved[i], i, 0) < 0) give_up(plan, JailStep::descriptors);
+    if (sys(SYS_close_range, static_cast<unsigned>(count), ~0U, 0U) != 0)
         give_up(plan, JailStep::descriptors);
 }
 
 [[noreturn]] void child(void* argument) {
     ChildPlan& plan = *static_cast<ChildPlan*>(argument);
-    if (plan.netns_fd >= 0 ? ::setns(plan.netns_fd, CLONE_NEWNET) != 0 : ::unshare(CLONE_NEWNET) != 0)
+    if (plan.netns_fd >= 0 ? sys(SYS_setns, plan.netns_fd, CLONE_NEWNET) != 0
+                           : sys(SYS_unshare, CLONE_NEWNET) != 0)
         give_up(plan, JailStep::network);
-    ::syscall(SYS_sethostname, "glovebox", 8UL);
+    sys(SYS_sethostname, "glovebox", 8UL);
     enter_root(plan);
-    ::setsid();
-    ::umask(0077);
+    sys(SYS_setsid);
+    sys(SYS_umask, 0077);
     set_limit(plan, RLIMIT_CORE, 0);
     set_limit(plan, RLIMIT_MSGQUEUE, 0);
     set_limit(plan, RLIMIT_MEMLOCK, 0);
@@ -118,8 +138,8 @@ void place_descriptors(ChildPlan& plan) {
     set_limit(plan, RLIMIT_NOFILE, plan.open_files_max);
     drop_privileges(plan);
     std::uint64_t no_signals = 0;
-    ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, &no_signals, nullptr, sizeof no_signals);
-    ::execve(plan.argv[0], const_cast<char* const*>(plan.argv), const_cast<char* const*>(plan.env));
+    sys(SYS_rt_sigprocmask, SIG_SETMASK, &no_signals, nullptr, sizeof no_signals);
+    sys(SYS_execve, plan.argv[0], const_cast<char* const*>(plan.argv), const_cast<char* const*>(plan.env));
     give_up(plan, JailStep::exec);
 }
 

@@ -149,6 +149,7 @@ Result<Target> parse_target(std::string_view target) {
     target = target.substr(0, target.find('#'));
     std::size_t mark = target.find('?');
     Target out;
+    out.raw_target = std::string(target);
     out.raw_path = std::string(target.substr(0, mark));
     if (out.raw_path.empty() || out.raw_path[0] != '/')
         return fail(ErrorCode::invalid_argument, "request target must start with '/'");

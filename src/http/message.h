@@ -50,6 +50,7 @@ struct ResponseHead {
 struct Target {
     std::string path;
     std::string raw_path;
+    std::string raw_target;  // raw_path with the query, without a fragment: what to pass on
     std::vector<std::pair<std::string, std::string>> query;  // '+' in values means a blank
 
     [[nodiscard]] const std::string* find(std::string_view name) const;  // the first of that name, or null

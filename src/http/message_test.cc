@@ -39,6 +39,7 @@ TEST(Target, KeepsAnEncodedSlashInsideItsSegment) {
 
 TEST(Target, AcceptsAbsoluteForm) {
     EXPECT_EQ(parse_target("http://host:1/p?q=1")->raw_path, "/p");
+    EXPECT_EQ(parse_target("http://host:1/p?q=1#f")->raw_target, "/p?q=1");
     EXPECT_EQ(parse_target("http://host")->raw_path, "/");
 }
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -72,12 +71,9 @@ class MessageParser {
     void skip_body() { parser_.skip(true); }  // answers to HEAD, 204, 304: call before parse_head
     [[nodiscard]] bool done() { return parser_.is_done(); }
     [[nodiscard]] bool keep_alive() const { return parser_.get().keep_alive(); }
-    [[nodiscard]] bool has_body_length() const {
-        return parser_.chunked() || (parser_.content_length() && *parser_.content_length() > 0);
-    }
-    [[nodiscard]] std::optional<std::uint64_t> content_length() const {
-        auto length = parser_.content_length();
-        return length ? std::optional<std::uint64_t>(*length) : std::nullopt;
+    // A transfer coding other than chunked: the parser would take the message to have no body.
+    [[nodiscard]] bool unknown_framing() const {
+        return parser_.get().count(beast::http::field::transfer_encoding) > 0 && !parser_.chunked();
     }
     [[nodiscard]] const auto& message() const { return parser_.get(); }
 

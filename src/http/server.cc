@@ -183,6 +183,8 @@ class ExchangeIo final : public BodyReader, public ResponseWriter {
     Result<std::string> open_head(int status, Headers headers, std::optional<std::uint64_t> length) {
         if (started_) return fail(ErrorCode::internal, "second answer to one request");
         started_ = true;
+        // The client was not told to send its body and may never do so: what comes next could be either.
+        if (expects_continue_ && !parser_.done()) broken_ = true;
         if (!bodiless(status)) {
             if (length)
                 headers.set("Content-Length", std::to_string(*length));
@@ -273,26 +275,33 @@ awaitable<void> Server::Impl::serve(tcp::socket accepted) {
     socket.set_option(tcp::no_delay(true), ec);
     const tcp::endpoint peer = socket.remote_endpoint(ec);
     std::string input;
-    auto chunk = std::make_unique<std::array<char, 65536>>();
+    auto chunk = std::make_unique_for_overwrite<std::array<char, 65536>>();
     asio::steady_timer timer(executor);
+    auto limit = [&](std::chrono::seconds time) {
+        timer.expires_after(time);
+        timer.async_wait([connection](const boost::system::error_code& timer_ec) {
+            boost::system::error_code none;
+            if (!timer_ec) connection->close(none);
+        });
+    };
     bool close = false;
     while (!close && !stopped) {
         auto parser = std::make_unique<detail::MessageParser<true>>(options.max_header_bytes);
         bool head_begun = !input.empty();
+        limit(head_begun ? options.header_timeout : options.idle_timeout);
         Result<bool> head = parser->parse_head(input);
         while (head && !*head) {
-            timer.expires_after(head_begun ? options.header_timeout : options.idle_timeout);
-            timer.async_wait([connection](const boost::system::error_code& timer_ec) {
-                boost::system::error_code none;
-                if (!timer_ec) connection->close(none);
-            });
             auto [read_ec, n] = co_await socket.async_read_some(asio::buffer(*chunk), kToken);
-            timer.cancel();
             if (read_ec) co_return;
-            input.append(chunk->data(), n);
+            if (!head_begun) limit(options.header_timeout);  // once: a head that drips in gets no more time
             head_begun = true;
+            input.append(chunk->data(), n);
             head = parser->parse_head(input);
         }
+        timer.cancel();
+        // RFC 9112 6.3: a body framed in a way that we do not know has no end that we could find.
+        if (head && parser->unknown_framing())
+            head = fail(ErrorCode::invalid_argument, "unknown Transfer-Encoding");
         if (!head) {
             int status = head.error().code == ErrorCode::too_large ? 431 : 400;
             std::string body = error_json(status, head.error().message);
@@ -324,9 +333,13 @@ awaitable<void> Server::Impl::serve(tcp::socket accepted) {
         if (!io->started()) co_await io->send_json(500, error_json(500, "the request was not answered"));
         if (!io->finished()) io->close_after();  // a stream that its handler gave up: cut, so that the client knows
         close = io->must_close() || !parser->keep_alive();
-        if (!parser->done() && (io->must_close() || !co_await drain(*io))) {
-            if (io->finished()) co_await linger(connection);
-            close = true;
+        if (!parser->done()) {
+            limit(options.header_timeout);
+            if (io->must_close() || !co_await drain(*io)) {
+                if (io->finished()) co_await linger(connection);
+                close = true;
+            }
+            timer.cancel();
         }
     }
 }

@@ -137,11 +137,39 @@ TEST_F(ServerTest, ExpectContinueIsAnsweredWhenTheBodyIsWanted) {
     });
 }
 
+TEST_F(ServerTest, ABodyThatWasNotAskedForEndsTheConnection) {
+    start([](Exchange& exchange) -> awaitable<void> { co_await exchange.response.send_json(401, "{}"); });
+    run([&]() -> awaitable<void> {
+        std::string answer = co_await raw(
+            "POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 20\r\n\r\n");
+        EXPECT_TRUE(answer.starts_with("HTTP/1.1 401")) << answer;
+        EXPECT_NE(answer.find("Connection: close"), std::string::npos) << answer;
+    });
+}
+
+TEST_F(ServerTest, AHeadThatDripsInIsCutOff) {
+    start(echo, {.header_timeout = std::chrono::seconds(1)});
+    run([&]() -> awaitable<void> {
+        ClientConnection connection = co_await connect();
+        asio::steady_timer pause(io_);
+        boost::system::error_code failed;
+        for (int i = 0; i < 20 && !failed; ++i) {
+            auto [ec, n] = co_await asio::async_write(connection.socket(), asio::buffer("G", 1),
+                                                      asio::as_tuple(asio::use_awaitable));
+            failed = ec;
+            pause.expires_after(std::chrono::milliseconds(200));
+            co_await pause.async_wait(asio::use_awaitable);
+        }
+        EXPECT_TRUE(failed) << "the server waited for as long as something came";
+    });
+}
+
 TEST_F(ServerTest, MalformedRequestsGetAJson400AndAClose) {
     start(echo);
     run([&]() -> awaitable<void> {
         for (std::string bad : {"GARBAGE\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "GET / HTTP/1.1\r\nbad header\r\n\r\n",
                                 "POST / HTTP/1.1\r\nContent-Length: x\r\n\r\n",
+                                "POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\nx",
                                 "POST / HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"}) {
             std::string answer = co_await raw(bad);
             EXPECT_TRUE(answer.starts_with("HTTP/1.1 400")) << bad << " -> " << answer;

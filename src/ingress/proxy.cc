@@ -30,6 +30,10 @@ bool wants_upgrade(const http::Headers& headers) {
 
 void strip_hop_by_hop(http::Headers& headers, bool keep_upgrade) {
     std::string upgrade(headers.get("Upgrade"));
+    std::vector<std::string> named;  // by the Connection header: hop-by-hop too
+    for (const auto& [name, value] : headers.items())
+        if (headers.lists("Connection", name)) named.push_back(name);
+    for (const std::string& name : named) headers.remove(name);
     for (std::string_view name : kHopByHop) headers.remove(name);
     if (keep_upgrade && !upgrade.empty()) {
         headers.add("Connection", "Upgrade");
@@ -39,7 +43,7 @@ void strip_hop_by_hop(http::Headers& headers, bool keep_upgrade) {
 
 http::RequestHead forward_head(const http::Exchange& exchange, bool upgrade) {
     http::RequestHead head = exchange.head;
-    if (head.target.empty() || head.target[0] != '/') head.target = exchange.target.raw_path;  // absolute-form
+    if (head.target.empty() || head.target[0] != '/') head.target = exchange.target.raw_target;  // absolute-form
     strip_hop_by_hop(head.headers, upgrade);
     head.headers.remove("Content-Length");
     head.headers.remove("X-API-Key");  // a key of the control plane is none of the sandbox's business
@@ -64,26 +68,33 @@ std::optional<std::uint64_t> body_length(const http::Headers& headers) {
 // Request body, client to sandbox. Ends only when the client has gone: the answer decides when an exchange is over.
 awaitable<void> pump_request(http::Exchange& exchange, http::ClientConnection& upstream, bool has_body) {
     co_await asio::this_coro::throw_if_cancelled(false);
+    const auto cancellation = co_await asio::this_coro::cancellation_state;
+    // The signal comes once and may find this coroutine between two waits: look for it after each.
+    auto over = [&] { return cancellation.cancelled() != asio::cancellation_type::none; };
     bool sending = has_body;
     while (has_body) {
         auto piece = co_await exchange.body.next();
-        if (!piece) co_return;
+        if (!piece || over()) co_return;
         if (piece->empty()) {
             if (sending) co_await upstream.finish();
             break;
         }
         // A service may answer before it has read everything; its answer still counts.
-        if (sending) sending = co_await upstream.write(*piece) ? true : false;
+        if (sending) sending = (co_await upstream.write(*piece)).has_value();
+        if (over()) co_return;
     }
-    co_await exchange.response.peer_closed();
+    if (!over()) co_await exchange.response.peer_closed();
 }
 
 enum class Outcome { complete, upgraded, no_answer, cut };
 
 awaitable<Outcome> pump_response(http::Exchange& exchange, http::ClientConnection& upstream, http::ResponseHead& upgraded) {
     co_await asio::this_coro::throw_if_cancelled(false);
+    const auto cancellation = co_await asio::this_coro::cancellation_state;
+    auto over = [&] { return cancellation.cancelled() != asio::cancellation_type::none; };
     auto head = co_await upstream.read_head();
     if (!head) co_return Outcome::no_answer;
+    if (over()) co_return Outcome::cut;
     if (head->status == 101) {
         upgraded = *std::move(head);
         co_return Outcome::upgraded;
@@ -95,7 +106,7 @@ awaitable<Outcome> pump_response(http::Exchange& exchange, http::ClientConnectio
     if (!co_await exchange.response.start(head->status, std::move(head->headers), length)) co_return Outcome::cut;
     for (;;) {
         auto piece = co_await upstream.next();
-        if (!piece) co_return Outcome::cut;
+        if (!piece || over()) co_return Outcome::cut;
         if (piece->empty()) break;
         if (!co_await exchange.response.write(*piece)) co_return Outcome::cut;
     }
@@ -134,6 +145,9 @@ awaitable<void> Proxy::handle(http::Exchange& exchange, Route route) {
         co_return co_await send_reply(
             exchange, gone ? sandbox_not_found(route.sandbox_id, browser) : port_not_open(route, browser));
     }
+    // It may have ended while the connection was made; from here on a cut finds the lease.
+    if (!sandboxes_.is_running(route.sandbox_id))
+        co_return co_await send_reply(exchange, sandbox_not_found(route.sandbox_id, browser));
     co_await pass(exchange, route, *std::move(lease));
 }
 
@@ -148,6 +162,7 @@ awaitable<void> Proxy::pass(http::Exchange& exchange, const Route& route, std::u
         auto result = co_await (pump_request(exchange, upstream, !length || *length > 0) ||
                                 pump_response(exchange, upstream, upgraded));
         outcome = result.index() == 1 ? std::get<1>(result) : Outcome::cut;
+        if (outcome == Outcome::upgraded && !upgrade) outcome = Outcome::no_answer;  // nobody asked for it
     }
     switch (outcome) {
         case Outcome::complete:
@@ -159,11 +174,11 @@ awaitable<void> Proxy::pass(http::Exchange& exchange, const Route& route, std::u
             auto client = co_await exchange.response.upgrade(std::move(upgraded), from_client);
             if (!client) co_return;
             tcp::socket sandbox = upstream.take_socket(from_sandbox);
-            lease->track(&sandbox);
+            lease->track(&sandbox, &*client);
             co_await asio::async_write(sandbox, asio::buffer(from_client), kToken);
             co_await asio::async_write(*client, asio::buffer(from_sandbox), kToken);
             co_await (copy(*client, sandbox) && copy(sandbox, *client));
-            lease->track(nullptr);
+            lease->track(nullptr, nullptr);
             co_return;
         }
         case Outcome::no_answer: {

@@ -26,10 +26,9 @@ Upstreams::Lease::~Lease() {
 void Upstreams::Lease::cut() {
     cut_ = true;
     connection_.close();
-    if (raw_ != nullptr) {
-        boost::system::error_code ignored;
-        raw_->close(ignored);
-    }
+    boost::system::error_code ignored;
+    for (http::tcp::socket* socket : raw_)
+        if (socket != nullptr) socket->close(ignored);
 }
 
 boost::asio::awaitable<Result<std::unique_ptr<Upstreams::Lease>>> Upstreams::acquire(Route route) {

@@ -2,6 +2,7 @@
 // at once. One executor; not thread-safe.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -30,8 +31,8 @@ class Upstreams {
         Lease(const Lease&) = delete;
         Lease& operator=(const Lease&) = delete;
         http::ClientConnection& connection() { return connection_; }
-        // A socket that took over from the HTTP connection (after an upgrade), cut like the others.
-        void track(http::tcp::socket* socket) { raw_ = socket; }
+        // The two sockets that took over from HTTP after an upgrade: a cut closes both. They stay the caller's.
+        void track(http::tcp::socket* sandbox, http::tcp::socket* client) { raw_ = {sandbox, client}; }
         void cut();
         [[nodiscard]] bool was_cut() const { return cut_; }
 
@@ -40,7 +41,7 @@ class Upstreams {
         Upstreams& owner_;
         Route route_;
         http::ClientConnection connection_;
-        http::tcp::socket* raw_ = nullptr;
+        std::array<http::tcp::socket*, 2> raw_{};
         bool cut_ = false;
     };
 

@@ -153,23 +153,28 @@ class Follower final : public RunningCommand {
             output_.append(bytes);
             if (output_.size() > 2 * kKeep) output_.erase(0, output_.size() - kKeep);
         };
-        std::promise<Status> started;
-        auto started_future = started.get_future();
-        bool said = false;
-        auto on_start = [&] {
-            said = true;
-            started.set_value({});
+        // Shared: the completion handler runs when the command ends, long after this function.
+        struct Start {
+            std::promise<Status> promise;
+            bool said = false;
+        };
+        auto start = std::make_shared<Start>();
+        auto started_future = start->promise.get_future();
+        auto on_start = [start] {
+            start->said = true;
+            start->promise.set_value({});
         };
         asio::co_spawn(io_, follow(open_socket_, std::move(message), std::move(user), on_output, on_start),
-                       [&, this](const std::exception_ptr&, Result<int> code) {
+                       [this, start](const std::exception_ptr& failure, Result<int> code) {
+                           if (failure) code = fail(ErrorCode::internal, "following the command failed");
                            std::lock_guard lock(mutex_);
                            if (code) exit_code_ = *code;
-                           if (!said && !code) started.set_value(std::unexpected(code.error()));
+                           if (!start->said) start->promise.set_value(code ? Status() : std::unexpected(code.error()));
                        });
         thread_ = std::thread([this] { io_.run(); });
         if (started_future.wait_for(std::chrono::seconds(60)) != std::future_status::ready) {
             io_.stop();
-            thread_.join();  // from here on nobody touches `started`
+            thread_.join();
             return fail(ErrorCode::deadline_exceeded, "the agent did not start the command within 60 s");
         }
         return started_future.get();

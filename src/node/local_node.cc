@@ -3,10 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <sys/file.h>
 #include <sys/utsname.h>
-
-#include <charconv>
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -16,7 +13,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/ids.h"
+#include "base/host_memory.h"
 #include "base/log.h"
 #include "base/offload.h"
 #include "node/agent_client.h"
@@ -45,40 +42,14 @@ struct LocalNode::Watched {
 
 namespace {
 
-Result<UniqueFd> lock_folder(const fs::path& folder) {
-    GB_TRY(make_dirs(folder, 0711));
-    GB_TRY_ASSIGN(UniqueFd fd, open_file(folder / "lock", O_RDWR | O_CREAT));
-    if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0)
-        return fail(ErrorCode::already_exists,
-                    fmt::format("another server uses {}: stop it, or give this one a folder of its own with --data-dir",
-                                folder.string()));
-    return fd;
-}
-
-// The same over restarts of this installation, different for every other.
-Result<std::string> instance_of(const fs::path& folder) {
-    const fs::path file = folder / "instance";
-    if (auto text = read_file(file); text && text->size() >= 12) return text->substr(0, 12);
-    std::string made = random_id(12);
-    GB_TRY(write_file_atomic(file, made + "\n", 0600));
-    return made;
-}
-
-std::uint64_t available_memory_mib() {
-    auto text = read_file("/proc/meminfo");
-    if (!text) return 0;
-    std::size_t at = text->find("MemAvailable:");
-    if (at == std::string::npos) return 0;
-    at = text->find_first_of("0123456789", at);
-    std::uint64_t kib = 0;
-    std::from_chars(text->data() + at, text->data() + text->size(), kib);
-    return kib / 1024;
-}
-
-void assign_copy(asio::posix::stream_descriptor& to, int fd) {
+Status assign_copy(asio::posix::stream_descriptor& to, int fd) {
+    UniqueFd copy(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+    if (!copy) return fail_errno("watch a machine");
     boost::system::error_code ec;
-    to.assign(::fcntl(fd, F_DUPFD_CLOEXEC, 0), ec);
-    if (ec) log::error("a descriptor cannot be watched", {{"error", ec.message()}});
+    to.assign(copy.get(), ec);
+    if (ec) return fail(ErrorCode::internal, "watch a machine: " + ec.message());
+    (void)copy.release();
+    return {};
 }
 
 }  // namespace
@@ -91,9 +62,9 @@ Result<std::unique_ptr<LocalNode>> LocalNode::open(asio::any_io_executor executo
                                                    NodeOptions options) {
     std::unique_ptr<LocalNode> node(new LocalNode(std::move(executor), pool, std::move(options)));
     const NodeOptions& o = node->options_;
-    GB_TRY_ASSIGN(node->lock_, lock_folder(o.data_dir));
+    GB_TRY_ASSIGN(node->lock_, lock_folder(o.data_dir, Busy::refuse));
     GB_TRY_ASSIGN(std::string instance, instance_of(o.data_dir));
-    GB_TRY_ASSIGN(node->machinery_, open_machinery(o, instance));
+    GB_TRY_ASSIGN(node->machinery_, open_machinery(o.data_dir, instance));
     // The machines are dead by now; their files go too.
     GB_TRY(remove_tree(o.data_dir / "sandboxes"));
     GB_TRY(make_dirs(o.data_dir / "sandboxes", 0711));
@@ -132,7 +103,7 @@ Result<std::shared_ptr<SandboxMachine>> LocalNode::make(const SandboxSpec& spec)
                                 from.manifest.info.name, from.manifest.vmm_version));
     net::NetworkRequest request{spec.network.allow_internet_access, spec.network.allow_out, spec.network.deny_out};
     GB_TRY_ASSIGN(net::EgressPolicy policy, net::parse_policy(request));
-    const std::uint64_t available = available_memory_mib();
+    GB_TRY_ASSIGN(const std::uint64_t available, available_memory_mib());
     const auto needed = static_cast<std::uint64_t>(from.manifest.info.memory_mib);
     if (available < needed + options_.memory_reserve_mib)
         return fail(ErrorCode::unavailable,
@@ -147,8 +118,13 @@ awaitable<Status> LocalNode::create(SandboxSpec spec) {
     GB_CO_TRY_ASSIGN(std::shared_ptr<SandboxMachine> machine, co_await offload(pool_, [&] { return make(spec); }));
     auto watched = std::make_shared<Watched>(executor_);
     watched->machine = std::move(machine);
-    assign_copy(watched->exit, watched->machine->pidfd());
-    assign_copy(watched->decisions, watched->machine->decision_fd());
+    Status watching = assign_copy(watched->exit, watched->machine->pidfd());
+    if (watching) watching = assign_copy(watched->decisions, watched->machine->decision_fd());
+    if (!watching) {  // a machine that nobody watches must not run
+        watched->close();
+        co_await offload(pool_, [m = watched->machine] { return m->end(); });
+        co_return std::unexpected(watching.error());
+    }
     {
         std::lock_guard lock(mutex_);
         sandboxes_[spec.id] = watched;
@@ -188,7 +164,8 @@ void LocalNode::watch(const std::shared_ptr<Watched>& watched) {
 void LocalNode::watch_host() {
     if (!host_watch_) {
         host_watch_ = std::make_shared<Watched>(executor_);
-        assign_copy(host_watch_->decisions, machinery_.network->decision_fd());
+        if (Status status = assign_copy(host_watch_->decisions, machinery_.network->decision_fd()); !status)
+            log::error("decisions of the host's rules are not recorded", {{"error", status.error().message}});
     }
     std::weak_ptr<Watched> weak = host_watch_;
     host_watch_->decisions.async_wait(

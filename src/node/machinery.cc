@@ -1,18 +1,53 @@
 #include "node/machinery.h"
 
+#include <fcntl.h>
+
+#include <sys/file.h>
+
 #include <fmt/format.h>
 
+#include "base/file.h"
+#include "base/ids.h"
 #include "base/log.h"
 
 namespace gb {
+namespace fs = std::filesystem;
 
-Result<Machinery> open_machinery(const NodeOptions& options, const std::string& instance) {
+Result<UniqueFd> lock_folder(const fs::path& folder, Busy busy) {
+    GB_TRY(make_dirs(folder, 0711));
+    GB_TRY_ASSIGN(UniqueFd fd, open_file(folder / "lock", O_RDWR | O_CREAT));
+    int rc = 0;
+    do rc = ::flock(fd.get(), LOCK_EX | (busy == Busy::refuse ? LOCK_NB : 0));
+    while (rc != 0 && errno == EINTR);
+    if (rc != 0)
+        return fail(ErrorCode::already_exists,
+                    fmt::format("another server uses {}: stop it, or give this one a folder of its own with --data-dir",
+                                folder.string()));
+    return fd;
+}
+
+Result<std::string> instance_of(const fs::path& folder) {
+    const fs::path file = folder / "instance";
+    auto text = read_file(file);
+    if (text && text->size() >= 12) return text->substr(0, 12);
+    if (!text && text.error().code != ErrorCode::not_found) return std::unexpected(text.error());
+    std::string made = random_id(12);
+    GB_TRY(write_file_atomic(file, made + "\n", 0600));
+    return made;
+}
+
+
+Result<Machinery> open_machinery(const fs::path& folder, const std::string& instance) {
     Machinery out;
     out.instance = instance;
-    GB_TRY_ASSIGN(out.cgroups, engine::detect_cgroup_layout());
+    engine::MicrovmOptions engine_options;
+    engine_options.data_folder = folder;
+    engine_options.instance = instance;
+    GB_TRY_ASSIGN(engine_options.cgroups, engine::detect_cgroup_layout());
+    GB_TRY_ASSIGN(out.engine, engine::MicrovmEngine::create(std::move(engine_options)));
     // Processes first: a machine that still runs holds its network namespace, and with it its devices.
     std::vector<std::string> groups;
-    if (Status status = engine::reclaim_cgroups(out.cgroups, instance, &groups); !status)
+    if (Status status = out.engine->reclaim(&groups); !status)
         return std::unexpected(status.error().with("reclaim what the previous run left"));
     GB_TRY_ASSIGN(net::Reclaimed network, net::HostNetwork::reclaim(instance));
     if (!groups.empty() || network.tables + network.links + network.routes > 0)
@@ -23,11 +58,6 @@ Result<Machinery> open_machinery(const NodeOptions& options, const std::string& 
     net::HostNetworkOptions network_options;
     network_options.instance = instance;
     GB_TRY_ASSIGN(out.network, net::HostNetwork::create(std::move(network_options)));
-    engine::MicrovmOptions engine_options;
-    engine_options.data_folder = options.data_dir;
-    engine_options.instance = instance;
-    engine_options.cgroups = out.cgroups;
-    GB_TRY_ASSIGN(out.engine, engine::MicrovmEngine::create(std::move(engine_options)));
     return out;
 }
 

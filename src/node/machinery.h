@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "engine/cgroup.h"
+#include "base/unique_fd.h"
 #include "engine/microvm/microvm_engine.h"
 #include "net/host_network.h"
 
@@ -29,13 +29,19 @@ struct NodeOptions {
 
 struct Machinery {
     std::string instance;
-    engine::CgroupLayout cgroups;
     std::unique_ptr<engine::MicrovmEngine> engine;
     std::unique_ptr<net::HostNetwork> network;
 };
 
-// `instance` names everything that is made; the same one again reclaims.
-Result<Machinery> open_machinery(const NodeOptions& options, const std::string& instance);
+enum class Busy { refuse, wait };
+// Takes a folder, which is made if need be, for this process alone. already_exists when another one has it.
+Result<UniqueFd> lock_folder(const std::filesystem::path& folder, Busy busy);
+// An id that stays the same over restarts with this folder and is different for every other.
+Result<std::string> instance_of(const std::filesystem::path& folder);
+
+// `instance` names everything that is made, `folder` holds what the VMM sees of the host; both belong to one process at
+// a time. The same ones again reclaim.
+Result<Machinery> open_machinery(const std::filesystem::path& folder, const std::string& instance);
 
 // The user that the machine in this slot runs as: no two machines of this host share one.
 uid_t machine_uid(std::uint16_t instance_tag, std::size_t slot_number);

@@ -34,7 +34,11 @@ Result<std::shared_ptr<SandboxMachine>> SandboxMachine::start(const Parts& parts
     std::shared_ptr<SandboxMachine> out(new SandboxMachine(parts, spec.id, from.manifest));
     if (Status status = out->build(from, spec, std::move(policy)); !status) {
         (void)out->end();
-        return std::unexpected(status.error());
+        // What the host's files and the guest say must not look like the client's mistake.
+        Error error = status.error();
+        using enum ErrorCode;
+        if (error.code != unavailable && error.code != no_space && error.code != deadline_exceeded) error.code = internal;
+        return std::unexpected(error.with("start the sandbox"));
     }
     return out;
 }
@@ -131,8 +135,7 @@ void SandboxMachine::record(const net::Decision& decision) {
 }
 
 Result<std::vector<std::string>> SandboxMachine::decisions(std::size_t limit) {
-    std::lock_guard lock(mutex_);
-    record_locked();
+    record_decisions();  // reading the files needs no lock: they only grow, or move away as a whole
     std::deque<std::string> lines;
     tail_lines(folder_ / "egress.log.1", limit, lines);
     tail_lines(folder_ / "egress.log", limit, lines);

@@ -84,6 +84,19 @@ Status exercise(const AgentClient& agent) {
     return {};
 }
 
+// Other builds of the same name, and what builders that were killed left. Machines that still run from a build keep
+// its files open.
+void remove_older(const fs::path& folder, const TemplateInfo& keep) {
+    std::error_code ec;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder, ec)) {
+        if (entry.path().filename() == keep.build_id) continue;
+        auto text = read_file(entry.path() / "manifest.json");
+        auto manifest = text ? parse_manifest(*text) : Result<Manifest>(std::unexpected(text.error()));
+        bool abandoned = entry.path().filename().string().starts_with(".build-");
+        if (abandoned || (manifest && manifest->info.name == keep.name)) (void)remove_tree(entry.path());
+    }
+}
+
 }  // namespace
 
 struct TemplateBuilder::Inputs {
@@ -104,7 +117,11 @@ TemplateBuilder::~TemplateBuilder() = default;
 Status TemplateBuilder::open() {
     if (machinery_) return {};
     GB_TRY(make_dirs(store_.folder()));
-    GB_TRY_ASSIGN(Machinery machinery, open_machinery(options_, "build-" + random_id(8)));
+    // A server may run in the data folder: builders have one of their own in it, one builder at a time.
+    const fs::path folder = options_.data_dir / "builder";
+    GB_TRY_ASSIGN(lock_, lock_folder(folder, Busy::wait));
+    GB_TRY_ASSIGN(std::string instance, instance_of(folder));
+    GB_TRY_ASSIGN(Machinery machinery, open_machinery(folder, instance));
     machinery_ = std::make_unique<Machinery>(std::move(machinery));
     return {};
 }
@@ -120,8 +137,8 @@ Result<TemplateBuilder::Inputs> TemplateBuilder::gather(const std::string& name,
     std::vector<image::GuestFile> files{{options_.guest_dir / "glovebox-agent", "glovebox-agent"}};
     if (in.definition.start_cmd.find("glovebox-interpreter") != std::string::npos)
         files.push_back({options_.guest_dir / "glovebox-interpreter", "glovebox-interpreter"});
-    GB_TRY(make_dirs(options_.data_dir / "guest"));
-    in.initrd = options_.data_dir / "guest" / fmt::format("initrd-{}.img", name);
+    GB_TRY(make_dirs(options_.data_dir / "builder"));
+    in.initrd = options_.data_dir / "builder" / fmt::format("initrd-{}.img", name);
     GB_TRY(image::build_initramfs(in.kernel, options_.guest_dir / "glovebox-init", files, in.initrd));
 
     image::CommandLine hardware;
@@ -131,7 +148,7 @@ Result<TemplateBuilder::Inputs> TemplateBuilder::gather(const std::string& name,
     probe.jail.uid = machine_uid(machinery_->network->tag(), 4095);
     probe.jail.gid = probe.jail.uid;
     probe.jail.cgroup_name = "probe";
-    probe.state_folder = options_.data_dir / "guest";
+    probe.state_folder = options_.data_dir / "builder";
     steps.say("look for hardware virtualisation", kImageShare);
     in.accelerator = engine::probe_accelerator(*machinery_->engine, probe);
     image::CommandLine line = hardware;
@@ -256,8 +273,7 @@ Result<Prepared> TemplateBuilder::prepare(const std::string& name, const Progres
     std::error_code ec;
     fs::rename(building, final_folder, ec);
     if (ec) return fail_errno(ec.value(), "rename to " + final_folder.string());
-    for (const StoredTemplate& old : builds)  // machines that still run from it keep its files open
-        if (old.manifest.info.name == name) (void)remove_tree(old.folder);
+    remove_older(store_.folder(), manifest.info);
     return Prepared{{std::move(manifest), final_folder}, false};
 }
 

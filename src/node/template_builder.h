@@ -36,6 +36,7 @@ class TemplateBuilder {
 
     NodeOptions options_;
     TemplateStore store_;
+    UniqueFd lock_;
     std::unique_ptr<Machinery> machinery_;
 };
 

@@ -31,7 +31,7 @@ struct SandboxRecord {
     std::string id;
     std::string team_id;
     std::string template_id;
-    std::string template_name;  // the alias it was created by, empty when created by id
+    std::string template_name;
     std::string build_id;
     SandboxState state = SandboxState::creating;
     std::int64_t started_ms = 0;

@@ -1,6 +1,5 @@
 """The control plane: keys, lists, lifetimes, and what it says when something is wrong (contract sections 2 and 7)."""
 import datetime
-import time
 import uuid
 
 import pytest
@@ -79,11 +78,10 @@ def test_lists_filter_order_and_page(server):
 
 def test_the_lifetime_ends_on_time_and_streams_are_cut(server):
     sandbox = Sandbox.create("base", timeout=8)
-    handle = sandbox.commands.run("sleep 100", background=True, timeout=0)
-    started = time.monotonic()
-    with pytest.raises(Exception):
-        handle.wait()
-    assert time.monotonic() - started < 12
+    handle = sandbox.commands.run("sleep 10000", background=True, timeout=0)
+    with pytest.raises(Exception) as cut:
+        handle.wait()  # comes back at all: the command itself would go on for longer than this test may take
+    assert "timeout" in str(cut.value).lower() or "end of life" in str(cut.value).lower()
     assert not sandbox.is_running()
     status, body, _ = server.request("GET", "/health", headers={"E2b-Sandbox-Id": sandbox.sandbox_id, "E2b-Sandbox-Port": "49983"})
     assert (status, body["message"]) == (502, "The sandbox was not found")
