@@ -25,8 +25,10 @@ Upstreams::Lease::~Lease() {
 
 void Upstreams::Lease::cut() {
     cut_ = true;
-    connection_.close();
     boost::system::error_code ignored;
+    // Nobody is left to acknowledge anything: without this the kernel would keep trying.
+    connection_.socket().set_option(boost::asio::socket_base::linger(true, 0), ignored);
+    connection_.close();
     for (http::tcp::socket* socket : raw_)
         if (socket != nullptr) socket->close(ignored);
 }

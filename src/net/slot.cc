@@ -22,12 +22,16 @@ Status set_sysctls() {
             return status;
     GB_TRY(set_sysctl("net/ipv4/ip_forward", "1"));
     // Forwarding resets these, so they come after it. Answer ARP only for the address of the link that asks.
-    constexpr std::array<std::pair<const char*, const char*>, 5> kRest{{
+    constexpr std::array<std::pair<const char*, const char*>, 7> kRest{{
         {"net/ipv4/conf/all/send_redirects", "0"},
         {"net/ipv4/conf/default/send_redirects", "0"},
         {"net/ipv4/conf/all/accept_redirects", "0"},
         {"net/ipv4/conf/all/arp_ignore", "1"},
         {"net/ipv4/icmp_ratelimit", "0"},  // one peer, and the rules have a limit of their own
+        // A socket into a guest that is gone would go on sending for minutes after its program has ended, and keep the
+        // namespace with its devices alive as long.
+        {"net/ipv4/tcp_orphan_retries", "3"},
+        {"net/ipv4/tcp_fin_timeout", "5"},
     }};
     for (auto [name, value] : kRest) GB_TRY(set_sysctl(name, value));
     return {};
