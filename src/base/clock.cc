@@ -13,10 +13,14 @@ std::int64_t now_ms() {
     return std::int64_t{ts.tv_sec} * 1000 + ts.tv_nsec / 1'000'000;
 }
 
-std::int64_t monotonic_ms() {
+std::int64_t monotonic_us() {
     timespec ts{};
     ::clock_gettime(CLOCK_MONOTONIC, &ts);
-    return std::int64_t{ts.tv_sec} * 1000 + ts.tv_nsec / 1'000'000;
+    return std::int64_t{ts.tv_sec} * 1'000'000 + ts.tv_nsec / 1000;
+}
+
+std::int64_t monotonic_ms() {
+    return monotonic_us() / 1000;
 }
 
 std::string rfc3339(std::int64_t unix_ms) {

@@ -10,6 +10,7 @@ namespace gb {
 
 std::int64_t now_ms();            // milliseconds since 1970, wall clock
 std::int64_t monotonic_ms();      // never goes back, starts anywhere
+std::int64_t monotonic_us();
 std::string rfc3339(std::int64_t unix_ms);                         // 2026-01-02T03:04:05.678Z
 std::optional<std::int64_t> parse_rfc3339(std::string_view text);  // to milliseconds; offsets understood
 

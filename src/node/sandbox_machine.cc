@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "node/guest_link.h"
@@ -44,6 +45,7 @@ Result<std::shared_ptr<SandboxMachine>> SandboxMachine::start(const Parts& parts
 }
 
 Status SandboxMachine::build(const StoredTemplate& from, const SandboxSpec& spec, net::EgressPolicy policy) {
+    const std::int64_t asked_us = monotonic_us();
     GB_TRY_ASSIGN(slot_, parts_.slots.take());
     slot_number_ = slot_->number();
     GB_TRY(slot_->set_policy(std::move(policy)));
@@ -52,6 +54,7 @@ Status SandboxMachine::build(const StoredTemplate& from, const SandboxSpec& spec
     const fs::path disk = folder_ / "disk.qcow2";
     GB_TRY(copy_file_sparse(from.overlay(), disk, 0600));
 
+    const std::int64_t placed_us = monotonic_us();
     engine::MachineSpec machine;
     machine.jail.uid = machine.jail.gid = machine_uid(parts_.machinery.network->tag(), slot_number_);
     machine.jail.netns_fd = slot_->netns_fd();
@@ -65,6 +68,7 @@ Status SandboxMachine::build(const StoredTemplate& from, const SandboxSpec& spec
     machine.accelerator = manifest_.accelerator;
     GB_TRY_ASSIGN(machine_, parts_.machinery.engine->restore(std::move(machine), from.state(), engine::AfterLoad::run));
 
+    const std::int64_t restored_us = monotonic_us();
     GuestIdentity identity;
     identity.sandbox_id = id_;
     identity.template_id = manifest_.info.id;
@@ -73,7 +77,12 @@ Status SandboxMachine::build(const StoredTemplate& from, const SandboxSpec& spec
     identity.workdir = manifest_.workdir;
     identity.env_vars = manifest_.env;
     for (const auto& [name, value] : spec.env_vars) identity.env_vars[name] = value;
-    return guest_link(*slot_).init(identity, kIdentityLimit);
+    GB_TRY(guest_link(*slot_).init(identity, kIdentityLimit));
+    log::debug("machine started", {{"sandbox", id_},
+                                   {"place_us", placed_us - asked_us},
+                                   {"restore_us", restored_us - placed_us},
+                                   {"identity_us", monotonic_us() - restored_us}});
+    return {};
 }
 
 SandboxMachine::~SandboxMachine() {

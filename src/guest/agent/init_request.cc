@@ -1,5 +1,9 @@
 #include "guest/agent/init_request.h"
 
+#include <fcntl.h>
+
+#include <cstdio>
+
 #include <fmt/format.h>
 
 #include "base/clock.h"
@@ -67,10 +71,23 @@ void apply_init_request(const InitRequest& request, Settings& settings) {
     ++settings.generation;
 }
 
+namespace {
+
+// Whole or not at all for a reader. Not synced: the folder is in memory.
+Status replace_file(const std::string& path, std::string_view data, unsigned mode) {
+    const std::string temporary = path + ".new";
+    GB_TRY_ASSIGN(const UniqueFd fd, open_file(temporary, O_WRONLY | O_CREAT | O_TRUNC, mode));
+    GB_TRY(write_all(fd.get(), data));
+    if (::rename(temporary.c_str(), path.c_str()) != 0) return fail_errno("rename to " + path);
+    return {};
+}
+
+}  // namespace
+
 Status write_state_files(const std::string& dir, const Settings& settings) {
     GB_TRY(make_dirs(dir));
-    GB_TRY(write_file_atomic(dir + "/envs.json", environment_json(settings.env), 0600));
-    return write_file_atomic(dir + "/generation", std::to_string(settings.generation), 0644);
+    GB_TRY(replace_file(dir + "/envs.json", environment_json(settings.env), 0600));
+    return replace_file(dir + "/generation", std::to_string(settings.generation), 0644);
 }
 
 std::string environment_json(const Environment& env) {

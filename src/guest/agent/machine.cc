@@ -69,6 +69,10 @@ std::string with_host_line(std::string_view hosts, std::string_view name) {
 
 Status set_hostname(const std::string& name) {
     if (::sethostname(name.data(), name.size()) != 0) return fail_errno("set the host name");
+    return {};
+}
+
+Status add_to_hosts(const std::string& name) {
     const std::string before = read_file("/etc/hosts").value_or("127.0.0.1 localhost\n::1 localhost\n");
     const std::string after = with_host_line(before, name);
     if (after == before) return {};

@@ -17,8 +17,9 @@ void prepare_machine(const InitRequest& request);
 Status set_clock(std::int64_t unix_ms);
 // Credited and mixed in at once: two forks of one snapshot must not go on with the same random numbers.
 Status add_entropy(std::string_view bytes);
-// Also into /etc/hosts, or sudo asks the network for the name every time.
 Status set_hostname(const std::string& name);
+// Puts the name into /etc/hosts, or sudo asks the network for it every time. Writes to the disk: for after the answer.
+Status add_to_hosts(const std::string& name);
 
 // `hosts` with the agent's own line for `name` as its last. Pure.
 std::string with_host_line(std::string_view hosts, std::string_view name);
