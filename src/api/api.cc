@@ -20,8 +20,7 @@ Api::Api(Services services) : services_(services) {
     add_template_routes(router_, services_);
 }
 
-http::awaitable<Status> Api::dispatch(http::Exchange& exchange) {
-    GB_CO_TRY_ASSIGN(Router::Match match, router_.match(exchange.head.method, exchange.target));
+http::awaitable<Status> Api::dispatch(http::Exchange& exchange, Router::Match match) {
     Call call{exchange, {}, std::move(match.params)};
     if (match.route->access == Access::team_key) {
         std::string key(exchange.head.headers.get("X-API-Key"));
@@ -31,13 +30,18 @@ http::awaitable<Status> Api::dispatch(http::Exchange& exchange) {
 }
 
 http::awaitable<void> Api::handle(http::Exchange& exchange) {
-    Status status = co_await dispatch(exchange);
+    auto match = router_.match(exchange.head.method, exchange.target);
+    if (!match) {
+        int code = match.error().code == ErrorCode::unimplemented ? 405 : 404;
+        co_await exchange.response.send_json(code, error_body(code, match.error().message));
+        co_return;
+    }
+    Status status = co_await dispatch(exchange, *std::move(match));
     if (status || exchange.response.started()) co_return;
     const Error& error = status.error();
-    int code = http_status(error.code);
+    const int code = http_status(error.code);
     if (code >= 500)
         log::error("request failed", {{"method", exchange.head.method}, {"path", exchange.target.path}, {"error", error.message}});
-    if (error.code == ErrorCode::unimplemented && error.message.starts_with("method ")) code = 405;
     http::Headers headers{{"Content-Type", "application/json"}};
     if (code == 429) headers.add("Retry-After", "1");
     co_await exchange.response.send(code, std::move(headers), error_body(code, error.message));

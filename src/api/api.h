@@ -28,7 +28,7 @@ class Api {
     http::awaitable<void> handle(http::Exchange& exchange);
 
   private:
-    http::awaitable<Status> dispatch(http::Exchange& exchange);
+    http::awaitable<Status> dispatch(http::Exchange& exchange, Router::Match match);
 
     Services services_;
     Router router_;

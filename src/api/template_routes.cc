@@ -4,6 +4,7 @@
 #include "api/api.h"
 #include "api/sandbox_json.h"
 #include "base/clock.h"
+#include "base/offload.h"
 
 namespace gb::api {
 namespace {
@@ -35,7 +36,8 @@ json::object template_json(const TemplateInfo& info) {
 
 void add_template_routes(Router& router, Services services) {
     router.add("GET", "/templates", [=](Call& call) -> http::awaitable<Status> {
-        GB_CO_TRY_ASSIGN(auto templates, services.sandboxes.node().templates());
+        GB_CO_TRY_ASSIGN(auto templates,
+                         co_await offload(services.pool, [&] { return services.sandboxes.node().templates(); }));
         json::array items;
         for (const TemplateInfo& info : templates) items.push_back(template_json(info));
         co_return co_await call.exchange.response.send_json(200, json::serialize(items));

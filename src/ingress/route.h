@@ -22,8 +22,7 @@ struct Route {
 // but malformed.
 Result<std::optional<Route>> find_route(const http::RequestHead& head);
 
-// Ports of the agent answer only these paths from outside; all others belong to the control plane.
-inline constexpr std::uint16_t kAgentPort = 49983;
+// The agent's port answers only these paths from outside; all others belong to the control plane.
 bool agent_path_is_public(std::string_view path);
 
 }  // namespace gb::ingress

@@ -12,12 +12,12 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "node/node.h"
 
 namespace gb {
 
 inline constexpr const char* kGuestAddress = "10.11.0.2";
 inline constexpr const char* kGuestGateway = "10.11.0.1";
-inline constexpr std::uint16_t kAgentPort = 49983;
 
 // What a machine becomes when it is handed to a client (contract 3.6, /init).
 struct GuestIdentity {

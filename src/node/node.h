@@ -16,6 +16,8 @@
 
 namespace gb {
 
+inline constexpr std::uint16_t kAgentPort = 49983;  // where the agent of every guest listens
+
 struct TemplateInfo {
     std::string id;        // 20 of [a-z0-9]
     std::string name;
