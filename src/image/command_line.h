@@ -18,9 +18,6 @@ struct CommandLine {
 
 std::string kernel_command_line(const CommandLine& options);
 
-// Printed on the console by a probe: the processor really runs this kernel up to its first program.
-inline constexpr const char* kProbeAnswer = "glovebox-probe: ok";
-
 // The rate of this processor's time stamp counter, measured against the monotonic clock for a tenth of a
 // second. QEMU's emulation passes that counter through, and a guest without hardware help cannot measure it.
 unsigned measure_tsc_khz();
