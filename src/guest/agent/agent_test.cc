@@ -38,6 +38,14 @@ TEST(Agent, Cors) {
     EXPECT_EQ(answer.head.headers.get("Access-Control-Allow-Origin"), "*");
 }
 
+TEST(Agent, AnEmptyBodyIsNotCompressed) {
+    const TestAgent agent;
+    TestClient client(agent);
+    const auto answer = client.send("POST", "/process.Process/List",
+                                    {{"Content-Type", "application/json"}, {"Content-Encoding", "gzip"}});
+    EXPECT_EQ(answer.head.status, 200) << answer.body;
+}
+
 TEST(Agent, TokenOnceSetIsNeeded) {
     const TestAgent agent;
     TestClient client(agent);

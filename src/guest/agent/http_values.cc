@@ -187,19 +187,23 @@ namespace {
 constexpr std::array<std::string_view, 7> kDays{"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
 constexpr std::array<std::string_view, 12> kMonths{"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                                    "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+constexpr std::time_t kFirstDate = -62'167'219'200;  // 0000-01-01 00:00:00
+constexpr std::time_t kLastDate = 253'402'300'799;   // 9999-12-31 23:59:59
 }  // namespace
 
 std::string http_date(std::time_t time) {
+    // The format has four digits for the year, files can be from any time: the nearest that can be said.
+    time = std::clamp<std::time_t>(time, kFirstDate, kLastDate);
     std::tm tm{};
     ::gmtime_r(&time, &tm);
-    return fmt::format("{}, {:02} {} {} {:02}:{:02}:{:02} GMT", kDays[static_cast<std::size_t>(tm.tm_wday)],
+    return fmt::format("{}, {:02} {} {:04} {:02}:{:02}:{:02} GMT", kDays[static_cast<std::size_t>(tm.tm_wday)],
                        tm.tm_mday, kMonths[static_cast<std::size_t>(tm.tm_mon)], tm.tm_year + 1900,
                        tm.tm_hour, tm.tm_min, tm.tm_sec);
 }
 
 std::optional<std::time_t> parse_http_date(std::string_view text) {
     // Only IMF-fixdate, "Sun, 06 Nov 1994 08:49:37 GMT": nobody sends the two obsolete forms.
-    if (text.size() != 29 || !text.ends_with(" GMT") || text[25] != ' ') return {};
+    if (text.size() != 29) return {};
     std::tm tm{};
     auto month = std::ranges::find(kMonths, text.substr(8, 3));
     if (month == kMonths.end() || !parse_number(text.substr(5, 2), tm.tm_mday) ||
@@ -208,7 +212,10 @@ std::optional<std::time_t> parse_http_date(std::string_view text) {
         return {};
     tm.tm_mon = static_cast<int>(month - kMonths.begin());
     tm.tm_year -= 1900;
-    return ::timegm(&tm);
+    const std::time_t time = ::timegm(&tm);
+    // timegm() takes the 99th of a month and negative hours too. What we would write differently is no date.
+    if (http_date(time) != text) return {};
+    return time;
 }
 
 Result<Metadata> metadata_headers(const http::Headers& headers) {

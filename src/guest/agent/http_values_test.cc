@@ -1,5 +1,7 @@
 #include "guest/agent/http_values.h"
 
+#include <limits>
+
 #include <gtest/gtest.h>
 
 namespace gb::agent {
@@ -75,6 +77,21 @@ TEST(HttpDate, RoundTrip) {
     EXPECT_EQ(parse_http_date("Sun, 06 Nov 1994 08:49:37 GMT"), 784111777);
     EXPECT_EQ(parse_http_date("yesterday"), std::nullopt);
     EXPECT_EQ(parse_http_date("Sun, 06 Xxx 1994 08:49:37 GMT"), std::nullopt);
+}
+
+TEST(HttpDate, WhatIsNoDateIsNotMadeOne) {
+    for (const char* text :
+         {"Mon, 06 Nov 1994 08:49:37 GMT", "Sun, 36 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 24:49:37 GMT",
+          "Sun, 06 Nov 1994 08:-9:37 GMT", "Sun, 06 Nov 1994 08:49:60 GMT", "Sun, 06 Nov -994 08:49:37 GMT",
+          "Sun, 06-Nov-1994 08:49:37 GMT", "Sun, 06 Nov 1994 08.49.37 GMT", "Sun; 06 Nov 1994 08:49:37 GMT"})
+        EXPECT_EQ(parse_http_date(text), std::nullopt) << text;
+}
+
+TEST(HttpDate, FilesOfAnyTime) {
+    EXPECT_EQ(http_date(-62'167'219'200), "Sat, 01 Jan 0000 00:00:00 GMT");
+    EXPECT_EQ(http_date(std::numeric_limits<std::time_t>::min()), http_date(-62'167'219'200));
+    EXPECT_EQ(http_date(std::numeric_limits<std::time_t>::max()), "Fri, 31 Dec 9999 23:59:59 GMT");
+    EXPECT_EQ(parse_http_date("Fri, 31 Dec 9999 23:59:59 GMT"), 253'402'300'799);
 }
 
 // F17

@@ -1,9 +1,9 @@
 #include "guest/agent/init_request.h"
 
-#include <fcntl.h>
-
+#include <algorithm>
 #include <cstdio>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include "base/clock.h"
@@ -23,6 +23,23 @@ Status check_environment(const Environment& env) {
     return {};
 }
 
+// These become file names, environment variables and arguments of system calls: a NUL byte would cut them
+// short.
+Result<std::optional<std::string>> text_field(const JsonFields& fields, std::string_view name) {
+    GB_TRY_ASSIGN(auto text, fields.text(name));
+    if (text && text->find('\0') != std::string::npos)
+        return fail(ErrorCode::invalid_argument, fmt::format("{}: must not hold a NUL byte", name));
+    return text;
+}
+
+// It becomes a line of /etc/hosts too.
+bool is_hostname(std::string_view text) {
+    return !text.empty() && text.size() <= 64 && std::ranges::all_of(text, [](char c) {
+        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
+               c == '_' || c == '.';
+    });
+}
+
 }  // namespace
 
 Result<InitRequest> parse_init_request(std::string_view body) {
@@ -30,19 +47,20 @@ Result<InitRequest> parse_init_request(std::string_view body) {
     InitRequest request;
     GB_TRY_ASSIGN(request.env, fields.string_map("envVars"));
     if (request.env) GB_TRY(check_environment(*request.env));
-    GB_TRY_ASSIGN(request.access_token, fields.text("accessToken"));
-    GB_TRY_ASSIGN(request.default_user, fields.text("defaultUser"));
-    GB_TRY_ASSIGN(request.default_workdir, fields.text("defaultWorkdir"));
-    GB_TRY_ASSIGN(request.hostname, fields.text("hostname"));
-    GB_TRY_ASSIGN(request.sandbox_id, fields.text("sandboxID"));
-    GB_TRY_ASSIGN(request.template_id, fields.text("templateID"));
+    GB_TRY_ASSIGN(request.access_token, text_field(fields, "accessToken"));
+    GB_TRY_ASSIGN(request.default_user, text_field(fields, "defaultUser"));
+    GB_TRY_ASSIGN(request.default_workdir, text_field(fields, "defaultWorkdir"));
+    GB_TRY_ASSIGN(request.hostname, text_field(fields, "hostname"));
+    GB_TRY_ASSIGN(request.sandbox_id, text_field(fields, "sandboxID"));
+    GB_TRY_ASSIGN(request.template_id, text_field(fields, "templateID"));
     if (request.default_user && request.default_user->empty())
         return fail(ErrorCode::invalid_argument, "defaultUser: must not be empty");
     if (request.default_workdir && !request.default_workdir->empty() &&
         !request.default_workdir->starts_with('/'))
         return fail(ErrorCode::invalid_argument, "defaultWorkdir: must be an absolute path");
-    if (request.hostname && (request.hostname->empty() || request.hostname->size() > 64))
-        return fail(ErrorCode::invalid_argument, "hostname: must have 1 to 64 characters");
+    if (request.hostname && !is_hostname(*request.hostname))
+        return fail(ErrorCode::invalid_argument,
+                    "hostname: must have 1 to 64 characters, each a letter, a digit, '-', '_' or '.'");
 
     GB_TRY_ASSIGN(const auto timestamp, fields.text("timestamp"));
     if (timestamp) {

@@ -75,11 +75,10 @@ Result<bool> MultipartParser::scan_body() {
 
 Result<bool> MultipartParser::read_headers() {
     const std::size_t end = buffer_.find("\r\n\r\n");
-    if (end == std::string::npos) {
-        if (buffer_.size() > kMaxPartHeader)
-            return fail(ErrorCode::too_large, "headers of a part are too long");
-        return false;
-    }
+    // The same limit whether or not the end has arrived already: three of the bytes may be the beginning of it.
+    if (std::min(end, buffer_.size()) > kMaxPartHeader + (end == std::string::npos ? 3 : 0))
+        return fail(ErrorCode::too_large, "headers of a part are too long");
+    if (end == std::string::npos) return false;
     HeaderValue disposition;
     std::string_view lines = std::string_view(buffer_).substr(0, end);
     while (!lines.empty()) {

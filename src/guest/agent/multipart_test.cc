@@ -77,5 +77,20 @@ TEST(Multipart, EndlessHeadersAreRefused) {
     EXPECT_FALSE(parser.feed(std::string(MultipartParser::kMaxPartHeader + 100, 'x')));
 }
 
+TEST(Multipart, HeadersHaveOneLimitHoweverTheyArrive) {
+    for (std::size_t more : {0U, 1U}) {
+        // The line end of the boundary counts too.
+        const std::string headers = "\r\n" + std::string(MultipartParser::kMaxPartHeader - 2 + more, 'x');
+        const std::string body = "--XX" + headers + "\r\n\r\nend\r\n--XX--";
+        for (std::size_t cut : {std::size_t{0}, body.size() - 18, body.size() - 16, body.size() - 14}) {
+            Recorder recorder;
+            MultipartParser parser("XX", recorder);
+            const bool read =
+                parser.feed(body.substr(0, cut)) && parser.feed(body.substr(cut)) && parser.finish();
+            EXPECT_EQ(read, more == 0) << cut;
+        }
+    }
+}
+
 }  // namespace
 }  // namespace gb::agent

@@ -57,17 +57,20 @@ std::string clean_path(std::string_view path) {
 }
 
 Result<std::string> resolve_path(std::string_view path, std::string_view home, std::string_view base) {
-    if (path.find('\0') != std::string_view::npos)
-        return fail(ErrorCode::invalid_argument, "path holds a NUL byte");
+    std::string whole(path);
     if (path.starts_with('~')) {
         if (path.size() > 1 && path[1] != '/')
             return fail(
                 ErrorCode::invalid_argument,
                 fmt::format("path '{}': only ~ and ~/… are understood, not another user's home", path));
-        return clean_path(join_path(home, path.substr(1)));
+        whole = join_path(home, path.substr(1));
+    } else if (!path.starts_with('/')) {
+        whole = join_path(base, path);
     }
-    if (path.starts_with('/')) return clean_path(path);
-    return clean_path(join_path(base, path));
+    // Every system call would end it there.
+    if (whole.find('\0') != std::string::npos)
+        return fail(ErrorCode::invalid_argument, "path holds a NUL byte");
+    return clean_path(whole);
 }
 
 std::string_view base_name(std::string_view clean) {

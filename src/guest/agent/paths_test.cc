@@ -34,6 +34,10 @@ TEST(ResolvePath, RefusesWhatHasNoMeaning) {
     EXPECT_EQ(resolve_path("~root/x", "/h", "/h").error().code, ErrorCode::invalid_argument);
     EXPECT_EQ(resolve_path(std::string_view("a\0b", 3), "/h", "/h").error().code,
               ErrorCode::invalid_argument);
+    const std::string_view cut("/a\0b", 4);
+    EXPECT_EQ(resolve_path("x", "/h", cut).error().code, ErrorCode::invalid_argument);
+    EXPECT_EQ(resolve_path("~/x", cut, "/h").error().code, ErrorCode::invalid_argument);
+    EXPECT_EQ(resolve_path("/x", cut, cut), "/x");
 }
 
 TEST(PathParts, OfCleanPaths) {

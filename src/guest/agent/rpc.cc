@@ -88,7 +88,10 @@ awaitable<Status> read_unary(Exchange& exchange, Encoding encoding, google::prot
     GB_CO_TRY_ASSIGN(std::string body, co_await exchange.body.read_all(kMaxMessage));
     const std::string_view coding = exchange.head.headers.get("Content-Encoding");
     if (coding == "gzip") {
-        GB_CO_TRY_ASSIGN(body, gunzip(body, kMaxMessage));
+        // "Servers must not attempt to decompress zero-length HTTP request content."
+        if (!body.empty()) {
+            GB_CO_TRY_ASSIGN(body, gunzip(body, kMaxMessage));
+        }
     } else if (!coding.empty() && coding != "identity") {
         co_return fail(ErrorCode::unimplemented,
                        fmt::format("content encoding '{}' is not supported", coding));
@@ -108,18 +111,23 @@ awaitable<void> answer_unary_error(Exchange& exchange, const Error& error) {
     co_await reply_json(exchange, http_status(error.code), body);
 }
 
+Result<std::string> unpack_frame(http::EnvelopeReader::Frame frame, std::string_view coding, std::size_t limit) {
+    if ((frame.flags & ~http::kEnvelopeCompressed) != 0)
+        return fail(ErrorCode::invalid_argument, fmt::format("invalid envelope flags {}", frame.flags));
+    if (frame.flags == 0) return std::move(frame.payload);
+    if (coding != "gzip")
+        return fail(ErrorCode::internal, "compressed message without Connect-Content-Encoding: gzip");
+    if (frame.payload.empty()) return std::string();  // nothing is not compressed, whatever the flag says
+    return gunzip(frame.payload, limit);
+}
+
 awaitable<Result<bool>> MessageReader::next(google::protobuf::Message& message) {
     for (;;) {
         GB_CO_TRY_ASSIGN(auto frame, frames_.next());
         if (frame) {
-            if ((frame->flags & http::kEnvelopeEndStream) != 0) co_return false;
-            if ((frame->flags & http::kEnvelopeCompressed) != 0) {
-                if (exchange_.head.headers.get("Connect-Content-Encoding") != "gzip")
-                    co_return fail(ErrorCode::internal,
-                                   "compressed message without Connect-Content-Encoding: gzip");
-                GB_CO_TRY_ASSIGN(frame->payload, gunzip(frame->payload, kMaxMessage));
-            }
-            GB_CO_TRY(decode_message(encoding_, frame->payload, message));
+            const std::string_view coding = exchange_.head.headers.get("Connect-Content-Encoding");
+            GB_CO_TRY_ASSIGN(const std::string bytes, unpack_frame(*std::move(frame), coding, kMaxMessage));
+            GB_CO_TRY(decode_message(encoding_, bytes, message));
             co_return true;
         }
         GB_CO_TRY_ASSIGN(const std::string_view piece, co_await exchange_.body.next());

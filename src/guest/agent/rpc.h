@@ -62,6 +62,11 @@ awaitable<void> serve_unary(Exchange& exchange, Handle handle) {
         co_await answer_unary_error(exchange, response.error());
 }
 
+// The bytes of the message in a frame of a request. `coding` is Connect-Content-Encoding. invalid_argument for any
+// flag but "compressed" (a request has no end-of-stream message) and for broken gzip, internal for a compressed
+// frame of another coding, too_large above `limit`.
+Result<std::string> unpack_frame(http::EnvelopeReader::Frame frame, std::string_view coding, std::size_t limit);
+
 // The messages of a request stream, while they arrive.
 class MessageReader {
   public:

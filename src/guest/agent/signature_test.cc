@@ -40,5 +40,16 @@ TEST(Signature, RefusesWithTheContractsTexts) {
     EXPECT_EQ(check(&limited, &text, 5).error().code, ErrorCode::invalid_argument);
 }
 
+// The same text is signed for reading "a:write:b" as "c" and for writing "a" as "b:read:c".
+TEST(Signature, MeansOnePathAndOneDirection) {
+    const std::string signature = sign_url("a:write:b", FileOperation::read, "c", "token", {});
+    EXPECT_EQ(signature, sign_url("a", FileOperation::write, "b:read:c", "token", {}));
+    EXPECT_TRUE(check_signature({"a:write:b", "c", &signature, nullptr}, FileOperation::read, "token", 5));
+    EXPECT_EQ(check_signature({"a", "b:read:c", &signature, nullptr}, FileOperation::write, "token", 5)
+                  .error()
+                  .message,
+              "invalid signature");
+}
+
 }  // namespace
 }  // namespace gb::agent

@@ -77,7 +77,11 @@ TEST(InitRequest, ErrorsNameTheField) {
                                {R"({"entropy":"%"})", "entropy"},
                                {R"({"defaultUser":""})", "defaultUser"},
                                {R"({"defaultWorkdir":"app"})", "defaultWorkdir"},
+                               {R"({"defaultWorkdir":"/a\u0000b"})", "defaultWorkdir"},
+                               {R"({"templateID":"a\u0000b"})", "templateID"},
+                               {R"({"defaultUser":"\u0000"})", "defaultUser"},
                                {R"({"hostname":""})", "hostname"},
+                               {R"({"hostname":"a\n10.0.0.1 b"})", "hostname"},
                                {"[1]", "body"},
                                {"{", "body"}}) {
         const auto request = parse_init_request(body);
