@@ -1,39 +1,77 @@
-// Everything pure that reads what a client sends: header values, signatures, paths.
+// What remains of the pure readers: POST /init, the kernel command line, /proc, /etc/hosts.
 #include <cstdint>
 #include <cstdlib>
 
-#include "guest/agent/http_values.h"
+#include <fmt/format.h>
+
 #include "guest/agent/init_request.h"
 #include "guest/agent/machine.h"
 #include "guest/agent/metrics.h"
-#include "guest/agent/paths.h"
-#include "guest/agent/signature.h"
 #include "guest/agent/system_setup.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    using namespace gb::agent;
-    const std::string text(reinterpret_cast<const char*>(data), size);
-    const std::string half = text.substr(0, size / 2);
-    if (const auto path = resolve_path(text, "/home/user", half)) {
-        if (!path->starts_with('/') || clean_path(*path) != *path) std::abort();
-        if (path->find("/../") != std::string::npos || path->ends_with("/..")) std::abort();
-        if (*path != "/" && clean_path(join_path(parent_path(*path), base_name(*path))) != *path)
-            std::abort();
+namespace {
+
+using namespace gb::agent;
+
+void check_hosts(std::string_view hosts, std::string_view name) {
+    const std::string once = with_host_line(hosts, name);
+    if (with_host_line(once, name) != once) std::abort();
+    if (!once.ends_with(fmt::format("127.0.1.1 {} # glovebox\n", name))) std::abort();
+    // Another name takes the place of this one.
+    if (with_host_line(once, "other") != with_host_line(hosts, "other")) std::abort();
+}
+
+void check_init(std::string_view body) {
+    const auto request = parse_init_request(body);
+    if (!request) {
+        if (request.error().code != gb::ErrorCode::invalid_argument) std::abort();
+        return;
     }
-    if (to_utf8(to_utf8(text)) != to_utf8(text)) std::abort();
-    (void)check_signature({half, half, &text, &half}, FileOperation::write, half, 5);
-    (void)basic_user(text);
-    (void)form_file_name(parse_header_value(text));
-    (void)content_disposition(text);
-    if (const auto range = parse_range("bytes=" + text, 1000); range && *range)
-        if ((*range)->first > (*range)->last || (*range)->last >= 1000) std::abort();
-    (void)accepts_coding(text, "gzip");
-    (void)parse_http_date(text);
-    (void)metadata_headers({{"X-Metadata-" + half, text}});
-    (void)parse_init_request(text);
-    (void)parse_network_plan(text);
-    (void)parse_cpu_times(text);
-    (void)parse_memory(text);
-    (void)with_host_line(text, "name");
+    if (request->default_user == "") std::abort();
+    if (const auto& folder = request->default_workdir; folder && !folder->empty())
+        if (!folder->starts_with('/') || folder->find('\0') != std::string::npos) std::abort();
+    if (request->hostname) check_hosts("127.0.0.1 localhost\n", *request->hostname);
+    Settings settings;
+    apply_init_request(*request, settings);
+    const Environment env = settings.env;
+    apply_init_request(*request, settings);
+    if (settings.generation != 2 || settings.env != env || env.at("E2B_SANDBOX") != "true") std::abort();
+    // Other programs read it as the same.
+    const auto again = parse_init_request(R"({"envVars":)" + environment_json(env) + "}");
+    if (!again || again->env != env) std::abort();
+}
+
+void check_network(std::string_view line) {
+    const auto plan = parse_network_plan(line);
+    if (!plan || !*plan) return;
+    if ((*plan)->prefix > 32) std::abort();
+    const std::string written =
+        fmt::format("glovebox.ip={}/{} glovebox.gw={}", (*plan)->address, (*plan)->prefix, (*plan)->gateway);
+    const auto again = parse_network_plan(written);
+    if (!again || !*again || (*again)->address != (*plan)->address || (*again)->prefix != (*plan)->prefix ||
+        (*again)->gateway != (*plan)->gateway)
+        std::abort();
+}
+
+void check_metrics(std::string_view text) {
+    const MemoryUse memory = parse_memory(text);
+    if (memory.used > memory.total) std::abort();
+    const auto before = parse_cpu_times(text.substr(0, text.size() / 2));
+    const auto after = parse_cpu_times(text.substr(text.size() / 2));
+    if (!before || !after) return;
+    const double share = cpu_used_percent(*before, *after);
+    if (!(share >= 0 && share <= 100)) std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    const std::string text(reinterpret_cast<const char*>(data), size);
+    check_init(text);
+    check_init("{" + text + "}");
+    check_network(text);
+    check_network("glovebox.ip=" + text);
+    check_metrics(text);
+    check_hosts(text, "name");
     return 0;
 }
