@@ -48,22 +48,19 @@ void check_basic(std::string_view text) {
     const std::size_t colon = text.find(':');
     if (user.has_value() != (colon != std::string_view::npos) || (user && *user != text.substr(0, colon)))
         std::abort();
-    // Of a header that says it otherwise the user comes out the same.
-    if (const auto other = basic_user(text);
-        other && basic_user("basic\x20" + gb::base64_encode(*other + ":x")) != other)
-        std::abort();
+    if (const auto other = basic_user(text); other && other->contains(':')) std::abort();
 }
 
 void check_coding(const std::string& text) {
+    // What is named last counts, and a star only for what is not named.
     if (accepts_coding(text + ", gzip;q=0", "gzip") || !accepts_coding(text + ",gzip; q=0.001", "gzip"))
         std::abort();
-    if (accepts_coding(text + ",IDENTITY;Q=0.000", "identity") || !accepts_coding(text + ",*", "br")) {
-        // Only a name beats the star.
-        if (!text.contains("br") && !text.contains("BR") && !text.contains("Br") && !text.contains("bR"))
-            std::abort();
-    }
-    const bool open = text.find_first_of("*iI") == std::string::npos;
-    if (open && !accepts_coding(text, "identity")) std::abort();
+    if (accepts_coding(text + ",IDENTITY;Q=0.000", "identity")) std::abort();
+    if (text.find_first_of("gG") == std::string::npos && accepts_coding("gzip;q=0," + text + ",*", "gzip"))
+        std::abort();
+    // Who does not speak of identity accepts it.
+    if (text.find_first_of("*iI") == std::string::npos && !accepts_coding(text, "identity")) std::abort();
+    // Codings have no case.
     std::string loud = text;
     std::ranges::transform(loud, loud.begin(),
                            [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
