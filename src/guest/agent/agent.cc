@@ -17,6 +17,7 @@
 #include "guest/agent/process_table.h"
 #include "guest/agent/reply.h"
 #include "guest/agent/rpc.h"
+#include "guest/agent/watch_service.h"
 #include "http/server.h"
 
 namespace gb::agent {
@@ -37,6 +38,7 @@ struct Agent::Impl {
           table(context.get_executor(), options.owns_machine),
           processes(table, settings, users, options.limits),
           filesystem(settings, users, pool),
+          watches(settings, users, pool),
           files(settings, users, pool),
           children(context, SIGCHLD),
           server(context.get_executor(), [this](Exchange& exchange) { return handle(exchange); }) {
@@ -72,6 +74,7 @@ struct Agent::Impl {
     ProcessTable table;
     ProcessService processes;
     FilesystemService filesystem;
+    WatchService watches;
     FilesHttp files;
     asio::signal_set children;
     std::optional<CpuTimes> cpu_before;
@@ -123,7 +126,8 @@ awaitable<bool> Agent::Impl::route(Exchange& exchange) {
         co_return true;
     }
     if (path.starts_with(kFilesystem) && post) {
-        if (!co_await filesystem.serve(exchange, std::string_view(path).substr(kFilesystem.size())))
+        const auto name = std::string_view(path).substr(kFilesystem.size());
+        if (!co_await filesystem.serve(exchange, name) && !co_await watches.serve(exchange, name))
             co_await refuse_method(exchange);
         co_return true;
     }
@@ -179,7 +183,8 @@ awaitable<void> Agent::Impl::init(Exchange& exchange) {
         }
     }
     co_await reply_empty(exchange, 204);
-    // A client waits for the answer while a disk that was just restored is cold; no other request gets in between.
+    // A client waits for the answer while a disk that was just restored is cold; no other request gets in
+    // between.
     if (options.owns_machine && request->hostname)
         if (const Status status = add_to_hosts(*request->hostname); !status)
             log::warn("host name not in /etc/hosts", {{"error", status.error().message}});

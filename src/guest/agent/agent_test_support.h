@@ -14,6 +14,7 @@
 
 #include "base/ids.h"
 #include "guest/agent/agent.h"
+#include "guest/agent/gzip.h"
 #include "guest/agent/rpc.h"
 #include "http/client.h"
 #include "http/connect.h"
@@ -107,11 +108,11 @@ class TestClient {
     std::optional<http::ClientConnection> connection_;
 };
 
-// The stream of one Start or Connect.
-class CommandStream {
+// The answer to a call that streams.
+class ServerStream {
   public:
-    CommandStream(const TestAgent& agent, const std::string& method, const google::protobuf::Message& request,
-                  http::Headers headers = {}, Encoding encoding = Encoding::json)
+    ServerStream(const TestAgent& agent, const std::string& method, const google::protobuf::Message& request,
+                 http::Headers headers = {}, Encoding encoding = Encoding::json)
         : client_(agent), encoding_(encoding) {
         headers.set("Host", "localhost");
         headers.set("Content-Type",
@@ -123,29 +124,64 @@ class CommandStream {
         auto answer = client_.run(client_.connection().read_head());
         if (!answer) throw std::runtime_error(answer.error().message);
         EXPECT_EQ(answer->status, 200);
+        coding_ = answer->headers.get("Connect-Content-Encoding");
     }
 
-    // Nothing at the end of the stream; error() then says how it ended.
-    std::optional<::process::ProcessEvent> next() {
+    // False at the end of the stream; trailer() then says how it ended.
+    bool next(google::protobuf::Message& message) {
         for (;;) {
             auto frame = frames_.next();
             if (!frame) throw std::runtime_error(frame.error().message);
             if (*frame) {
-                if (((*frame)->flags & http::kEnvelopeEndStream) != 0) {
-                    trailer_ = (*frame)->payload;
-                    return std::nullopt;
+                std::string bytes = (*frame)->payload;
+                if (((*frame)->flags & http::kEnvelopeCompressed) != 0) {
+                    EXPECT_EQ(coding_, "gzip");
+                    ++compressed_;
+                    bytes = gunzip(bytes, std::size_t{64} << 20).value();
                 }
-                ::process::StartResponse message;
-                must(decode_message(encoding_, (*frame)->payload, message));
-                return message.event();
+                if (((*frame)->flags & http::kEnvelopeEndStream) != 0) {
+                    trailer_ = bytes;
+                    return false;
+                }
+                must(decode_message(encoding_, bytes, message));
+                return true;
             }
             auto piece = client_.run(client_.connection().next());
             if (!piece || piece->empty()) {
                 cut_ = true;
-                return std::nullopt;
+                return false;
             }
             frames_.feed(*piece);
         }
+    }
+
+    void disconnect() { client_.connection().close(); }
+    [[nodiscard]] const std::string& trailer() const { return trailer_; }
+    [[nodiscard]] bool was_cut() const { return cut_; }
+    [[nodiscard]] int compressed_frames() const { return compressed_; }
+
+  private:
+    static void must(const Status& status) {
+        if (!status) throw std::runtime_error(status.error().message);
+    }
+
+    TestClient client_;
+    Encoding encoding_;
+    http::EnvelopeReader frames_{std::size_t{64} << 20};
+    std::string trailer_, coding_;
+    bool cut_ = false;
+    int compressed_ = 0;
+};
+
+// The stream of one Start or Connect.
+class CommandStream : public ServerStream {
+  public:
+    using ServerStream::ServerStream;
+
+    std::optional<::process::ProcessEvent> next() {
+        ::process::StartResponse message;
+        if (!ServerStream::next(message)) return std::nullopt;
+        return message.event();
     }
 
     // Reads to the end of the stream.
@@ -164,10 +200,6 @@ class CommandStream {
             if (!read_more()) return false;
         return true;
     }
-    void disconnect() { client_.connection().close(); }
-
-    [[nodiscard]] const std::string& trailer() const { return trailer_; }
-    [[nodiscard]] bool was_cut() const { return cut_; }
 
     std::uint32_t pid = 0;
     std::string out, err, terminal;
@@ -176,9 +208,6 @@ class CommandStream {
     int events_before_start = 0;
 
   private:
-    static void must(const Status& status) {
-        if (!status) throw std::runtime_error(status.error().message);
-    }
     void take(const ::process::ProcessEvent& event) {
         if (pid == 0 && !event.has_start()) ++events_before_start;
         if (event.has_start()) pid = event.start().pid();
@@ -193,12 +222,6 @@ class CommandStream {
             EXPECT_LE(event.data().pty().size(), 16U * 1024);
         }
     }
-
-    TestClient client_;
-    Encoding encoding_;
-    http::EnvelopeReader frames_{std::size_t{64} << 20};
-    std::string trailer_;
-    bool cut_ = false;
 };
 
 inline ::process::StartRequest shell(const std::string& script) {

@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/ids.h"
 #include "guest/agent/entry_info.h"
 #include "guest/agent/paths.h"
+#include "guest/agent/temporary_name.h"
 
 namespace gb::agent {
 namespace {
@@ -115,7 +115,9 @@ Status move_entry(const std::string& source, const std::string& destination, con
     if (error != EXDEV) return fail_errno(error, what);
     if (!S_ISREG(st.st_mode))
         return fail(ErrorCode::failed_precondition, what + ": they are on different file systems");
-    const std::string temporary = join_path(parent_path(destination), ".glovebox-move-" + random_id(12));
+    struct stat there{};
+    const bool is_new = ::lstat(destination.c_str(), &there) != 0;
+    const std::string temporary = join_path(parent_path(destination), temporary_name(is_new));
     const auto copy = [&]() -> Status {
         GB_TRY(copy_file_sparse(source, temporary, st.st_mode & 07777));
         if (::lchown(temporary.c_str(), st.st_uid, st.st_gid) != 0) return fail_errno(what);

@@ -471,7 +471,7 @@ TEST(Rpc, WrongTypesAndMethods) {
         client.send("POST", "/process.Process/Nothing", {{"Content-Type", "application/json"}}, "{}");
     EXPECT_EQ(nothing.head.status, 501);
     EXPECT_NE(nothing.body.find(R"("code":"unimplemented")"), std::string::npos);
-    CommandStream watch(agent, "/filesystem.Filesystem/WatchDir", StartRequest());
+    CommandStream watch(agent, "/filesystem.Filesystem/WatchNothing", StartRequest());
     EXPECT_NE(watch.drain().trailer().find(R"("code":"unimplemented")"), std::string::npos);
     const auto broken =
         client.send("POST", "/process.Process/List", {{"Content-Type", "application/json"}}, "{");

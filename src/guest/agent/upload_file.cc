@@ -15,10 +15,10 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/ids.h"
 #include "guest/agent/entry_info.h"
 #include "guest/agent/folders.h"
 #include "guest/agent/paths.h"
+#include "guest/agent/temporary_name.h"
 
 namespace gb::agent {
 namespace {
@@ -61,13 +61,14 @@ UploadFile::UploadFile(UploadFile&& other) noexcept
     : path_(std::move(other.path_)),
       target_(std::move(other.target_)),
       temporary_(std::exchange(other.temporary_, {})),
+      nameless_(other.nameless_),
       fd_(std::move(other.fd_)),
       uid_(other.uid_),
       gid_(other.gid_),
       mode_(other.mode_) {}
 
 UploadFile::~UploadFile() {
-    if (!temporary_.empty()) ::unlink(temporary_.c_str());
+    if (!temporary_.empty() && !nameless_) ::unlink(temporary_.c_str());
 }
 
 Result<UploadFile> UploadFile::create(const std::string& path, const User& owner) {
@@ -84,16 +85,22 @@ Result<UploadFile> UploadFile::create(const std::string& path, const User& owner
     if (exists) file.mode_ = st.st_mode & 0777;
     const std::string folder(parent_path(file.target_));
     if (auto made = make_folders(folder, owner); !made) return std::unexpected(made.error());
-    file.temporary_ = join_path(folder, std::string(kUploadPrefix) + random_id(16));
-    auto opened = open_file(file.temporary_, O_WRONLY | O_CREAT | O_EXCL, 0600);
-    if (opened) {
-        file.fd_ = *std::move(opened);
-        return file;
-    }
+    file.temporary_ = join_path(folder, temporary_name(!exists));
+    const Status opened = file.open_unfinished(folder);
+    if (opened) return file;
     file.temporary_.clear();
     if (!exists) return std::unexpected(opened.error().with(fmt::format("write '{}'", path)));
     GB_TRY(file.open_in_place(true));  // a file system that makes no new files, such as /proc
     return file;
+}
+
+// A file without a name cannot be seen, and the kernel removes it whatever ends the upload.
+Status UploadFile::open_unfinished(const std::string& folder) {
+    fd_.reset(::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600));
+    nameless_ = fd_.valid();
+    if (nameless_) return {};
+    GB_TRY_ASSIGN(fd_, open_file(temporary_, O_WRONLY | O_CREAT | O_EXCL, 0600));
+    return {};
 }
 
 Status UploadFile::open_in_place(bool truncate) {
@@ -120,6 +127,24 @@ Status UploadFile::append_file(const std::string& source) {
     return {};
 }
 
+// Opened again under the temporary name: what is changed through that descriptor is reported to watchers
+// under that name, which they know to be none of their business.
+Status UploadFile::give_name() {
+    if (!nameless_) return {};
+    const std::string what = fmt::format("write '{}'", path_);
+    const std::string link = fmt::format("/proc/self/fd/{}", fd_.get());
+    if (::linkat(AT_FDCWD, link.c_str(), AT_FDCWD, temporary_.c_str(), AT_SYMLINK_FOLLOW) != 0)
+        return fail_errno(what);
+    nameless_ = false;
+    GB_TRY_ASSIGN(UniqueFd named, open_file(temporary_, O_WRONLY | O_NOFOLLOW | O_NONBLOCK));
+    struct stat mine{}, found{};
+    if (::fstat(fd_.get(), &mine) != 0 || ::fstat(named.get(), &found) != 0) return fail_errno(what);
+    if (mine.st_ino != found.st_ino || mine.st_dev != found.st_dev)
+        return fail(ErrorCode::aborted, what + ": something else took the place of the new file");
+    fd_ = std::move(named);
+    return {};
+}
+
 Status UploadFile::set_metadata(const Metadata& metadata) {
     if (temporary_.empty())
         for (const auto& [key, value] : read_metadata(target_))
@@ -138,6 +163,7 @@ Status UploadFile::set_metadata(const Metadata& metadata) {
 }
 
 Status UploadFile::commit(const Metadata& metadata) {
+    GB_TRY(give_name());
     GB_TRY(set_metadata(metadata));
     if (temporary_.empty()) return {};
     // First the owner: changing it clears the set-id bits.

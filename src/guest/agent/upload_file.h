@@ -38,20 +38,20 @@ class UploadFile {
   private:
     UploadFile(std::string path, const User& owner)
         : path_(std::move(path)), uid_(owner.uid), gid_(owner.gid) {}
+    Status open_unfinished(const std::string& folder);
     Status open_in_place(bool truncate);
+    Status give_name();
     Status set_metadata(const Metadata& metadata);
     Status replace();
 
     std::string path_;
     std::string target_;     // behind links
     std::string temporary_;  // empty: written in place
+    bool nameless_ = false;  // the file has no name yet, not even the temporary one
     UniqueFd fd_;
     uid_t uid_;
     gid_t gid_;
     mode_t mode_ = 0644;
 };
-
-// Temporary names begin so; a watcher does not report them.
-inline constexpr std::string_view kUploadPrefix = ".glovebox-upload-";
 
 }  // namespace gb::agent
