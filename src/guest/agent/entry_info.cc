@@ -1,5 +1,6 @@
 #include "guest/agent/entry_info.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <memory>
 #include <vector>
@@ -7,6 +8,7 @@
 #include <sys/xattr.h>
 
 #include <fmt/format.h>
+#include <google/protobuf/util/time_util.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -48,6 +50,15 @@ void describe_link(const std::string& path, filesystem::EntryInfo& entry) {
     }
 }
 
+// Messages know the years 1 to 9999 and cannot be written as JSON with any other; files can be from any.
+void set_time(google::protobuf::Timestamp& out, const timespec& time) {
+    using google::protobuf::util::TimeUtil;
+    const auto seconds =
+        std::clamp<std::int64_t>(time.tv_sec, TimeUtil::kTimestampMinSeconds, TimeUtil::kTimestampMaxSeconds);
+    out.set_seconds(seconds);
+    out.set_nanos(seconds == time.tv_sec ? static_cast<std::int32_t>(time.tv_nsec) : 0);
+}
+
 }  // namespace
 
 std::string permission_text(mode_t mode) {
@@ -81,10 +92,9 @@ Result<filesystem::EntryInfo> entry_info(const std::string& path, const UserTabl
     entry.set_size(st.st_size);
     entry.set_mode(st.st_mode & 0777);
     entry.set_permissions(permission_text(st.st_mode));
-    entry.set_owner(users.user_name(st.st_uid));
-    entry.set_group(users.group_name(st.st_gid));
-    entry.mutable_modified_time()->set_seconds(st.st_mtim.tv_sec);
-    entry.mutable_modified_time()->set_nanos(static_cast<std::int32_t>(st.st_mtim.tv_nsec));
+    entry.set_owner(to_utf8(users.user_name(st.st_uid)));
+    entry.set_group(to_utf8(users.group_name(st.st_gid)));
+    set_time(*entry.mutable_modified_time(), st.st_mtim);
     if (S_ISLNK(st.st_mode)) describe_link(path, entry);
     for (auto& [key, value] : read_metadata(path)) (*entry.mutable_metadata())[key] = value;
     return entry;

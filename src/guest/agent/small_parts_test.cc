@@ -2,7 +2,11 @@
 // users.
 #include <filesystem>
 
+#include <sys/stat.h>
+
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/ids.h"
@@ -12,6 +16,7 @@
 #include "guest/agent/launch.h"
 #include "guest/agent/machine.h"
 #include "guest/agent/metrics.h"
+#include "guest/agent/rpc.h"
 #include "guest/agent/system_setup.h"
 #include "guest/agent/users.h"
 
@@ -126,6 +131,23 @@ TEST(PermissionText, AsGoPrintsIt) {
     EXPECT_EQ(permission_text(S_IFDIR | S_ISVTX | 0777), "dtrwxrwxrwx");
     EXPECT_EQ(permission_text(S_IFCHR | 0666), "Dcrw-rw-rw-");
     EXPECT_EQ(permission_text(S_IFREG | S_ISUID | 0755), "urwxr-xr-x");
+}
+
+// In memory a file can be from any time; what has no place in a message must not take the message along.
+TEST(EntryInfo, FilesOfAnyTime) {
+    const std::string path = "/dev/shm/entry-" + random_id(8);
+    const UniqueFd file(::open(path.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+    ASSERT_TRUE(file);
+    UserCache users;
+    for (const auto& [seconds, year] :
+         {std::pair{1'000'000'000'000, "9999-"}, std::pair{-100'000'000'000, "0001-"}}) {
+        const timespec times[2] = {{seconds, 5}, {seconds, 5}};
+        ASSERT_EQ(::futimens(file.get(), times), 0);
+        const auto info = entry_info(path, *users.get());
+        ASSERT_TRUE(info);
+        EXPECT_NE(encode_message(Encoding::json, *info).find(year), std::string::npos);
+    }
+    ::unlink(path.c_str());
 }
 
 // X21
