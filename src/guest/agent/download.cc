@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "guest/agent/conditional.h"
 #include "guest/agent/files_http.h"
 #include "guest/agent/gzip.h"
 #include "guest/agent/http_values.h"
@@ -106,27 +107,40 @@ awaitable<void> send_range(Exchange& exchange, const Source& source, ByteRange r
         co_await send_exactly(exchange, source.fd.get(), length);
 }
 
+awaitable<void> send_zipped(Exchange& exchange, const Source& source, http::Headers headers) {
+    headers.add("Content-Encoding", "gzip");
+    headers.set("Accept-Ranges", "none");
+    if (co_await exchange.response.start(200, std::move(headers)))
+        co_await send_to_end(exchange, source.fd.get(), {}, true);
+}
+
 awaitable<void> send_file(Exchange& exchange, Source source) {
     const http::Headers& asked = exchange.head.headers;
+    const std::string_view codings = asked.get("Accept-Encoding");
+    const bool zipped = prefers_gzip(codings);
+    if (!zipped && !accepts_coding(codings, "identity")) {
+        co_await reply_error(exchange, 406, "no acceptable content encoding: identity and gzip are there");
+        co_return;
+    }
+    const FileVersion version = version_of(source.info);
     http::Headers headers = file_headers(exchange, source);
-    const int fd = source.fd.get();
-
-    if (!accepts_coding(asked.get("Accept-Encoding"), "identity")) {
-        if (!accepts_coding(asked.get("Accept-Encoding"), "gzip")) {
-            co_await reply_error(exchange, 406,
-                                 "no acceptable content encoding: identity and gzip are there");
+    // The packed bytes are another representation of the same version.
+    headers.add("ETag", (zipped ? "W/" : "") + version.etag);
+    switch (check_conditions(asked, version)) {
+        case Condition::failed:
+            co_await reply_error(exchange, 412, "the file is another version than the one asked for");
             co_return;
-        }
-        headers.add("Content-Encoding", "gzip");
-        if (co_await exchange.response.start(200, std::move(headers)))
-            co_await send_to_end(exchange, fd, {}, true);
+        case Condition::not_modified:
+            co_await exchange.response.send(304, std::move(headers), {});
+            co_return;
+        case Condition::met:
+            break;
+    }
+    if (zipped) {
+        co_await send_zipped(exchange, source, std::move(headers));
         co_return;
     }
-    const auto since = parse_http_date(asked.get("If-Modified-Since"));
-    if (since && source.info.st_mtim.tv_sec <= *since) {
-        co_await exchange.response.send(304, std::move(headers), {});
-        co_return;
-    }
+    const int fd = source.fd.get();
     const auto size = static_cast<std::uint64_t>(source.info.st_size);
     if (size == 0) {
         // Files of /proc say that they are empty and are not.
@@ -141,7 +155,7 @@ awaitable<void> send_file(Exchange& exchange, Source source) {
             co_await send_to_end(exchange, fd, first, false);
         co_return;
     }
-    const auto range = parse_range(asked.get("Range"), size);
+    const auto range = parse_range(range_applies(asked, version) ? asked.get("Range") : "", size);
     if (!range) {
         headers.set("Content-Range", fmt::format("bytes */{}", size));
         headers.set("Content-Type", "application/json");

@@ -185,6 +185,20 @@ TEST(Files, RangesAndConditions) {
     EXPECT_EQ(gunzip(zipped.body, 100), "0123456789");
     EXPECT_EQ(download(agent, folder.path("f.txt"), {{"Accept-Encoding", "br, identity;q=0"}}).head.status,
               406);
+    EXPECT_EQ(download(agent, folder.path("f.txt"), {{"Accept-Encoding", "gzip"}})
+                  .head.headers.get("Content-Encoding"),
+              "gzip");
+    EXPECT_EQ(download(agent, folder.path("f.txt"), {{"Accept-Encoding", "gzip, deflate"}}).body,
+              "0123456789");
+
+    const std::string tag(part.head.headers.get("ETag"));
+    EXPECT_EQ(download(agent, folder.path("f.txt"), {{"If-None-Match", tag}}).head.status, 304);
+    EXPECT_EQ(download(agent, folder.path("f.txt"), {{"If-Match", "\"other\""}}).head.status, 412);
+    EXPECT_EQ(download(agent, folder.path("f.txt"), {{"If-Range", tag}, {"Range", "bytes=2-4"}}).body, "234");
+    ASSERT_EQ(upload(agent, folder.path("f.txt"), "9876543210").head.status, 200);
+    EXPECT_EQ(download(agent, folder.path("f.txt"), {{"If-Range", tag}, {"Range", "bytes=2-4"}}).body,
+              "9876543210");
+    EXPECT_EQ(download(agent, folder.path("f.txt"), {{"If-None-Match", tag}}).head.status, 200);
     const auto head = TestClient(agent).send("HEAD", files_url(folder.path("f.txt")));
     EXPECT_EQ(head.head.headers.get("Content-Length"), "10");
     EXPECT_EQ(head.body, "");

@@ -183,6 +183,13 @@ bool accepts_coding(std::string_view accept_encoding, std::string_view coding) {
     return allowed;
 }
 
+bool prefers_gzip(std::string_view accept_encoding) {
+    if (!accepts_coding(accept_encoding, "gzip")) return false;
+    return !accepts_coding(accept_encoding, "identity") ||
+           (accept_encoding.find(',') == std::string_view::npos &&
+            parse_header_value(accept_encoding).value == "gzip");
+}
+
 namespace {
 constexpr std::array<std::string_view, 7> kDays{"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
 constexpr std::array<std::string_view, 12> kMonths{"Jan", "Feb", "Mar", "Apr", "May", "Jun",
@@ -196,9 +203,9 @@ std::string http_date(std::time_t time) {
     time = std::clamp<std::time_t>(time, kFirstDate, kLastDate);
     std::tm tm{};
     ::gmtime_r(&time, &tm);
-    return fmt::format("{}, {:02} {} {:04} {:02}:{:02}:{:02} GMT", kDays[static_cast<std::size_t>(tm.tm_wday)],
-                       tm.tm_mday, kMonths[static_cast<std::size_t>(tm.tm_mon)], tm.tm_year + 1900,
-                       tm.tm_hour, tm.tm_min, tm.tm_sec);
+    return fmt::format(
+        "{}, {:02} {} {:04} {:02}:{:02}:{:02} GMT", kDays[static_cast<std::size_t>(tm.tm_wday)], tm.tm_mday,
+        kMonths[static_cast<std::size_t>(tm.tm_mon)], tm.tm_year + 1900, tm.tm_hour, tm.tm_min, tm.tm_sec);
 }
 
 std::optional<std::time_t> parse_http_date(std::string_view text) {

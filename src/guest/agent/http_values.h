@@ -48,6 +48,11 @@ Result<std::optional<ByteRange>> parse_range(std::string_view header, std::uint6
 // only.
 bool accepts_coding(std::string_view accept_encoding, std::string_view coding);
 
+// Whether a client wants gzip rather than the plain bytes: it refuses those, or gzip is the only coding that
+// it names. Most HTTP libraries name all codings that they know in every request; that is no wish, and
+// packing costs time.
+bool prefers_gzip(std::string_view accept_encoding);
+
 std::string http_date(std::time_t time);
 std::optional<std::time_t> parse_http_date(std::string_view text);
 

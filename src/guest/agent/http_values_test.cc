@@ -60,6 +60,16 @@ TEST(Range, OneRangeOnly) {
         EXPECT_EQ(range(ignored, 10), "ignored") << ignored;
 }
 
+TEST(AcceptEncoding, GzipIsPreferredOnlyByWhoAsksForNothingElse) {
+    EXPECT_TRUE(prefers_gzip("gzip"));
+    EXPECT_TRUE(prefers_gzip(" GZIP;q=0.5 "));
+    EXPECT_TRUE(prefers_gzip("gzip, deflate, identity;q=0"));
+    EXPECT_FALSE(prefers_gzip("gzip, deflate, br"));
+    EXPECT_FALSE(prefers_gzip("*"));
+    EXPECT_FALSE(prefers_gzip("gzip;q=0"));
+    EXPECT_FALSE(prefers_gzip(""));
+}
+
 TEST(AcceptEncoding, IdentityIsAllowedUnlessRefused) {
     EXPECT_TRUE(accepts_coding("", "identity"));
     EXPECT_FALSE(accepts_coding("", "gzip"));

@@ -461,6 +461,31 @@ TEST(Terminal, KillEndsItsJobsToo) {
     }));
 }
 
+TEST(Rpc, LongMessagesArePackedForWhoAsks) {
+    const TestAgent agent;
+    const StartRequest request = shell("head -c 100000 /dev/zero | tr '\\0' x; echo end");
+    for (const Encoding encoding : {Encoding::json, Encoding::binary}) {
+        auto packed = start(agent, request, {{"Connect-Accept-Encoding", "br, gzip"}}, encoding);
+        packed.drain();
+        EXPECT_EQ(packed.out, std::string(100000, 'x') + "end\n");
+        EXPECT_GT(packed.compressed_frames(), 0);
+        auto plain = start(agent, request, {}, encoding);
+        EXPECT_EQ(plain.drain().out, packed.out);
+        EXPECT_EQ(plain.compressed_frames(), 0);
+    }
+    TestClient client(agent);
+    auto running = start(agent, shell("sleep 100 # " + std::string(5000, 'x')));
+    running.read_more();
+    const http::Headers json{{"Content-Type", "application/json"}, {"Accept-Encoding", "gzip"}};
+    const auto answer = client.send("POST", "/process.Process/List", json, "{}");
+    ASSERT_EQ(answer.head.headers.get("Content-Encoding"), "gzip");
+    EXPECT_NE(gunzip(answer.body, 100'000).value().find(std::string(5000, 'x')), std::string::npos);
+    SendSignalRequest kill;
+    kill.mutable_process()->set_pid(running.pid);
+    kill.set_signal(SIGNAL_SIGKILL);
+    client.call<SendSignalResponse>("/process.Process/SendSignal", kill);
+}
+
 TEST(Rpc, WrongTypesAndMethods) {
     const TestAgent agent;
     TestClient client(agent);

@@ -14,6 +14,8 @@
 namespace gb::agent {
 namespace {
 
+constexpr std::size_t kWorthPacking = 1024;
+
 constexpr std::string_view json_name(bool stream) {
     return stream ? "application/connect+json" : "application/json";
 }
@@ -102,7 +104,13 @@ awaitable<Status> read_unary(Exchange& exchange, Encoding encoding, google::prot
 awaitable<void> answer_unary(Exchange& exchange, Encoding encoding,
                              const google::protobuf::Message& response) {
     http::Headers headers = reply_headers(exchange, content_type(encoding, false));
-    const std::string body = encode_message(encoding, response);
+    headers.add("Vary", "Accept-Encoding");
+    std::string body = encode_message(encoding, response);
+    if (body.size() >= kWorthPacking &&
+        accepts_coding(exchange.head.headers.get("Accept-Encoding"), "gzip")) {
+        headers.add("Content-Encoding", "gzip");
+        body = gzip(body);
+    }
     co_await exchange.response.send(200, std::move(headers), body);
 }
 
@@ -111,7 +119,8 @@ awaitable<void> answer_unary_error(Exchange& exchange, const Error& error) {
     co_await reply_json(exchange, http_status(error.code), body);
 }
 
-Result<std::string> unpack_frame(http::EnvelopeReader::Frame frame, std::string_view coding, std::size_t limit) {
+Result<std::string> unpack_frame(http::EnvelopeReader::Frame frame, std::string_view coding,
+                                 std::size_t limit) {
     if ((frame.flags & ~http::kEnvelopeCompressed) != 0)
         return fail(ErrorCode::invalid_argument, fmt::format("invalid envelope flags {}", frame.flags));
     if (frame.flags == 0) return std::move(frame.payload);
@@ -159,14 +168,24 @@ awaitable<void> refuse_method(Exchange& exchange) {
     }
 }
 
+StreamWriter::StreamWriter(Exchange& exchange, Encoding encoding)
+    : exchange_(exchange),
+      encoding_(encoding),
+      zipped_(accepts_coding(exchange.head.headers.get("Connect-Accept-Encoding"), "gzip")) {}
+
 void StreamWriter::add_frame(std::string& frames, const google::protobuf::Message& message) const {
-    frames += http::envelope(0, encode_message(encoding_, message));
+    const std::string bytes = encode_message(encoding_, message);
+    if (zipped_ && bytes.size() >= kWorthPacking)
+        frames += http::envelope(http::kEnvelopeCompressed, gzip(bytes));
+    else
+        frames += http::envelope(0, bytes);
 }
 
 awaitable<Status> StreamWriter::open() {
     if (exchange_.response.started()) co_return Status{};
     http::Headers headers = reply_headers(exchange_, content_type(encoding_, true));
     headers.add("Cache-Control", "no-store");
+    if (zipped_) headers.add("Connect-Content-Encoding", "gzip");
     co_return co_await exchange_.response.start(200, std::move(headers));
 }
 

@@ -62,10 +62,11 @@ awaitable<void> serve_unary(Exchange& exchange, Handle handle) {
         co_await answer_unary_error(exchange, response.error());
 }
 
-// The bytes of the message in a frame of a request. `coding` is Connect-Content-Encoding. invalid_argument for any
-// flag but "compressed" (a request has no end-of-stream message) and for broken gzip, internal for a compressed
-// frame of another coding, too_large above `limit`.
-Result<std::string> unpack_frame(http::EnvelopeReader::Frame frame, std::string_view coding, std::size_t limit);
+// The bytes of the message in a frame of a request. `coding` is Connect-Content-Encoding. invalid_argument
+// for any flag but "compressed" (a request has no end-of-stream message) and for broken gzip, internal for a
+// compressed frame of another coding, too_large above `limit`.
+Result<std::string> unpack_frame(http::EnvelopeReader::Frame frame, std::string_view coding,
+                                 std::size_t limit);
 
 // The messages of a request stream, while they arrive.
 class MessageReader {
@@ -87,7 +88,7 @@ class MessageReader {
 // The answer of a stream. Its HTTP status is 200 whatever happens; an error travels in the last frame.
 class StreamWriter {
   public:
-    StreamWriter(Exchange& exchange, Encoding encoding) : exchange_(exchange), encoding_(encoding) {}
+    StreamWriter(Exchange& exchange, Encoding encoding);
     // Appends one message to `frames`: several can go out in one write.
     void add_frame(std::string& frames, const google::protobuf::Message& message) const;
     awaitable<Status> write(std::string_view frames);
@@ -100,6 +101,7 @@ class StreamWriter {
 
     Exchange& exchange_;
     Encoding encoding_;
+    bool zipped_;  // the client can unpack messages
 };
 
 // Connect-Timeout-Ms; nothing when it is absent, 0 or no number.
