@@ -134,6 +134,7 @@ std::string percent_encode(std::string_view text) {
 
 Result<Target> parse_target(std::string_view target) {
     // Boost.URL decides what is well formed; taking apart is by the two delimiters, which it has then checked.
+    std::string origin_form;
     auto parsed = boost::urls::parse_uri_reference(boost::core::string_view(target.data(), target.size()));
     if (!parsed) {
         // Clients put raw UTF-8 and brackets into query strings; every server accepts them. Control bytes stay out.
@@ -142,9 +143,9 @@ Result<Target> parse_target(std::string_view target) {
                 return fail(ErrorCode::invalid_argument, "malformed request target");
     } else if (parsed->has_scheme()) {
         // absolute-form (RFC 9112 3.2.2): only path and query count here
-        std::size_t authority = target.find("://");
-        std::size_t path = authority == std::string_view::npos ? std::string_view::npos : target.find('/', authority + 3);
-        target = path == std::string_view::npos ? std::string_view("/") : target.substr(path);
+        origin_form = parsed->encoded_target();
+        if (parsed->encoded_path().empty()) origin_form.insert(0, "/");
+        target = origin_form;
     }
     target = target.substr(0, target.find('#'));
     std::size_t mark = target.find('?');

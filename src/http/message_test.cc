@@ -41,6 +41,11 @@ TEST(Target, AcceptsAbsoluteForm) {
     EXPECT_EQ(parse_target("http://host:1/p?q=1")->raw_path, "/p");
     EXPECT_EQ(parse_target("http://host:1/p?q=1#f")->raw_target, "/p?q=1");
     EXPECT_EQ(parse_target("http://host")->raw_path, "/");
+    EXPECT_EQ(parse_target("http://host?q=/p")->raw_target, "/?q=/p");
+    EXPECT_EQ(parse_target("http://host#/p")->raw_target, "/");
+    EXPECT_EQ(parse_target("http://host//p")->raw_target, "//p");
+    EXPECT_FALSE(parse_target("urn:a?b=http://host/p"));
+    EXPECT_FALSE(parse_target("mailto:root"));
 }
 
 TEST(Target, RefusesWhatIsMalformed) {
