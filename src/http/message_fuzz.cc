@@ -18,7 +18,17 @@ struct Reading {
     std::string body;
 };
 
-// The first message of `text`, which arrives in pieces of `step` bytes.
+template <bool is_request>
+void read_body(detail::MessageParser<is_request>& parser, std::string& input, Reading& out) {
+    for (;;) {
+        const auto piece = parser.parse_body(input);
+        out.refused = !piece;
+        if (!piece || piece->empty()) return;
+        out.body += *piece;
+    }
+}
+
+// The first message of `text`, which arrives in pieces of `step` bytes; then the connection ends.
 template <bool is_request>
 Reading read(std::string_view text, std::size_t step) {
     auto parser = std::make_unique<detail::MessageParser<is_request>>(8192);
@@ -39,14 +49,13 @@ Reading read(std::string_view text, std::size_t step) {
             else
                 out.head = {std::to_string(message.result_int()), "", parser->headers()};
         }
-        for (;;) {
-            const auto piece = parser->parse_body(input);
-            out.refused = !piece;
-            if (!piece || piece->empty()) break;
-            out.body += *piece;
-        }
+        read_body(*parser, input, out);
     }
-    out.whole = has_head && parser->done();
+    if (!has_head || out.refused) return out;
+    parser->set_eof();
+    read_body(*parser, input, out);
+    out.whole = parser->done();
+    if (out.whole == out.refused) std::abort();  // the end decides it
     return out;
 }
 
@@ -93,7 +102,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (!request) return 0;
     check_target(request->head.target);
     const std::string written = write_head(request->head);
-    const Reading again = read<true>(written, written.size());
-    if (again.refused || !same(request->head, again.head)) std::abort();
+    const Reading again = read<true>(written, written.size());  // without its body
+    if (!same(request->head, again.head)) std::abort();
     return 0;
 }
