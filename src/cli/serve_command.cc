@@ -19,6 +19,7 @@
 #include "control/sandboxes.h"
 #include "http/server.h"
 #include "ingress/proxy.h"
+#include "ingress/signed_url.h"
 #include "node/local_node.h"
 #include "store/store.h"
 
@@ -49,11 +50,12 @@ Result<std::string> token_seed(const fs::path& data_dir) {
 }
 
 // Sandbox traffic and control plane share one port: what names a sandbox is the ingress's.
-http::Handler front_door(api::Api& api, ingress::Proxy& proxy) {
+http::Handler front_door(api::Api& api, ingress::Proxy& proxy, const Sandboxes& sandboxes) {
     return [&](http::Exchange& exchange) -> asio::awaitable<void> {
         auto route = ingress::find_route(exchange.head);
+        if (route && !*route) route = ingress::find_signed_route(exchange, sandboxes);
         if (!route) {
-            ingress::Reply reply = ingress::bad_route(route.error());
+            ingress::Reply reply = ingress::refusal(route.error());
             co_await exchange.response.send(reply.status, {{"Content-Type", reply.content_type}}, reply.body);
         } else if (*route) {
             co_await proxy.handle(exchange, **route);
@@ -67,8 +69,9 @@ Result<tcp::endpoint> parse_endpoint(const ServeOptions& options) {
     boost::system::error_code ec;
     asio::ip::address address = asio::ip::make_address(options.address, ec);
     if (ec)
-        return fail(ErrorCode::invalid_argument,
-                    fmt::format("--listen: '{}' is not an IP address, e.g. 127.0.0.1 or 0.0.0.0", options.address));
+        return fail(
+            ErrorCode::invalid_argument,
+            fmt::format("--listen: '{}' is not an IP address, e.g. 127.0.0.1 or 0.0.0.0", options.address));
     return tcp::endpoint(address, options.port);
 }
 
@@ -96,14 +99,15 @@ Status serve(const ServeOptions& options) {
     ingress::Proxy proxy(sandboxes);
     sandboxes.on_gone([&](const std::string& id) { proxy.cut(id); });
     api::Api api({sandboxes, *store, pool});
-    http::Server server(io.get_executor(), front_door(api, proxy));
+    http::Server server(io.get_executor(), front_door(api, proxy, sandboxes));
     auto bound = server.listen(where);
     if (!bound) {
         if (bound.error().code == ErrorCode::already_exists)
-            return fail(ErrorCode::already_exists,
-                        fmt::format("port {} of {} is taken by another program: stop it, or choose another port with "
-                                    "--port",
-                                    options.port, options.address));
+            return fail(
+                ErrorCode::already_exists,
+                fmt::format("port {} of {} is taken by another program: stop it, or choose another port with "
+                            "--port",
+                            options.port, options.address));
         return std::unexpected(bound.error());
     }
     asio::signal_set signals(io, SIGINT, SIGTERM);
@@ -113,17 +117,20 @@ Status serve(const ServeOptions& options) {
         server.stop();
         asio::co_spawn(io, shut_down(server, sandboxes), [&](const std::exception_ptr&) { io.stop(); });
     });
-    const std::string url = fmt::format("http://{}:{}", where.address().is_unspecified() ? "127.0.0.1" : options.address,
-                                        bound->port());
-    GB_TRY(write_file_atomic(server_file(options.node),
-                             boost::json::serialize(boost::json::object{{"url", url}, {"pid", ::getpid()}}) + "\n"));
+    const std::string url = fmt::format(
+        "http://{}:{}", where.address().is_unspecified() ? "127.0.0.1" : options.address, bound->port());
+    GB_TRY(write_file_atomic(
+        server_file(options.node),
+        boost::json::serialize(boost::json::object{{"url", url}, {"pid", ::getpid()}}) + "\n"));
     GB_TRY_ASSIGN(auto templates, node->templates());
     std::string names;
     for (const TemplateInfo& info : templates) names += (names.empty() ? "" : ", ") + info.name;
     fmt::print("glovebox is ready on {}\n", url);
     fmt::print("templates: {}\n", names.empty() ? "none yet; run `glovebox template prepare`" : names);
     fmt::print("clients:   eval \"$(glovebox env{})\"\n",
-               options.node.data_dir == NodeOptions().data_dir ? "" : " --data-dir " + options.node.data_dir.string());
+               options.node.data_dir == NodeOptions().data_dir
+                   ? ""
+                   : " --data-dir " + options.node.data_dir.string());
     std::fflush(stdout);
 
     io.run();
@@ -141,8 +148,11 @@ void add_serve(CLI::App& app, Action& run) {
     add_node_dirs(*command, options->node);
     command->add_option("--listen", options->address, "IP address to listen on")->capture_default_str();
     command->add_option("--port", options->port, "Port; 0 picks a free one")->capture_default_str();
-    command->add_option("--ready-slots", options->node.ready_slots, "Network slots kept ready")->capture_default_str();
-    command->add_option("--memory-reserve-mib", options->node.memory_reserve_mib, "Memory of the host never given away")
+    command->add_option("--ready-slots", options->node.ready_slots, "Network slots kept ready")
+        ->capture_default_str();
+    command
+        ->add_option("--memory-reserve-mib", options->node.memory_reserve_mib,
+                     "Memory of the host never given away")
         ->capture_default_str();
     command->add_option("--log-level", options->log_level, "Least level that is logged")
         ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
@@ -150,8 +160,8 @@ void add_serve(CLI::App& app, Action& run) {
     command->callback([&run, options] {
         run = [options] {
             using enum log::Level;
-            log::set_level(options->log_level == "debug"  ? debug
-                           : options->log_level == "warn" ? warn
+            log::set_level(options->log_level == "debug"   ? debug
+                           : options->log_level == "warn"  ? warn
                            : options->log_level == "error" ? error
                                                            : info);
             Status status = serve(*options);

@@ -39,7 +39,8 @@ Sandboxes::~Sandboxes() = default;
 Status Sandboxes::start() {
     GB_TRY_ASSIGN(auto rows, store_.sandboxes());
     for (const SandboxRecord& row : rows) {
-        log::warn("a sandbox of the previous run is gone", {{"sandbox", row.id}, {"state", to_string(row.state)}});
+        log::warn("a sandbox of the previous run is gone",
+                  {{"sandbox", row.id}, {"state", to_string(row.state)}});
         GB_TRY(store_.remove_sandbox(row.id));
     }
     node_.on_exit([this](const std::string& id, const std::string& reason) { exited(id, reason); });
@@ -90,13 +91,16 @@ awaitable<Result<SandboxView>> Sandboxes::create(Team team, CreateSandbox reques
     if (request.timeout_s > team.max_lifetime_s)
         co_return fail(ErrorCode::invalid_argument,
                        fmt::format("Timeout cannot be greater than {} hours", team.max_lifetime_s / 3600));
-    GB_CO_TRY_ASSIGN(TemplateInfo info, co_await offload(pool_, [&] { return resolve(request.template_ref); }));
-    auto running = std::ranges::count_if(entries_, [&](const auto& item) { return item.second->record.team_id == team.id; });
+    GB_CO_TRY_ASSIGN(TemplateInfo info,
+                     co_await offload(pool_, [&] { return resolve(request.template_ref); }));
+    auto running = std::ranges::count_if(
+        entries_, [&](const auto& item) { return item.second->record.team_id == team.id; });
     if (running >= team.max_sandboxes)
-        co_return fail(ErrorCode::resource_exhausted,
-                       fmt::format("you have reached the maximum number of concurrent sandboxes ({}). Kill one, or "
-                                   "wait until one ends",
-                                   team.max_sandboxes));
+        co_return fail(
+            ErrorCode::resource_exhausted,
+            fmt::format("you have reached the maximum number of concurrent sandboxes ({}). Kill one, or "
+                        "wait until one ends",
+                        team.max_sandboxes));
 
     const std::int64_t asked_ms = monotonic_ms();
     auto entry = std::make_shared<Entry>(executor_);
@@ -132,7 +136,8 @@ awaitable<Result<SandboxView>> Sandboxes::create(Team team, CreateSandbox reques
         record.ends_ms = record.started_ms + std::int64_t{request.timeout_s} * 1000;
         made = co_await save(record);
         if (made && record.state != SandboxState::running)
-            co_return fail(ErrorCode::unavailable, "the sandbox ended while it was started");  // end() cleans up
+            co_return fail(ErrorCode::unavailable,
+                           "the sandbox ended while it was started");  // end() cleans up
     }
     if (!made) {
         (void)entry->move_to(SandboxState::killing);
@@ -142,7 +147,9 @@ awaitable<Result<SandboxView>> Sandboxes::create(Team team, CreateSandbox reques
         co_return std::unexpected(made.error());
     }
     arm(entry);
-    log::info("sandbox created", {{"sandbox", record.id}, {"template", info.name}, {"timeout_s", request.timeout_s},
+    log::info("sandbox created", {{"sandbox", record.id},
+                                  {"template", info.name},
+                                  {"timeout_s", request.timeout_s},
                                   {"took_ms", monotonic_ms() - asked_ms}});
     co_return view(*entry);
 }
@@ -164,8 +171,9 @@ awaitable<Status> Sandboxes::move_end(std::shared_ptr<Entry> entry, std::int64_t
     changed.ends_ms = ends_ms;
     GB_CO_TRY(co_await save(std::move(changed)));
     if (entry->record.state != SandboxState::running)
-        co_return fail(ErrorCode::not_found,
-                       fmt::format("Sandbox \"{}\" doesn't exist or you don't have access to it", entry->record.id));
+        co_return fail(
+            ErrorCode::not_found,
+            fmt::format("Sandbox \"{}\" doesn't exist or you don't have access to it", entry->record.id));
     // Another call may have moved it further while this one was saved.
     if (move == Move::only_later && ends_ms <= entry->record.ends_ms) co_return co_await save(entry->record);
     entry->record.ends_ms = ends_ms;
@@ -227,7 +235,8 @@ awaitable<Status> Sandboxes::end(std::shared_ptr<Entry> entry, std::string reaso
     Status removed = co_await offload(pool_, [&] { return store_.remove_sandbox(id); });
     entries_.erase(id);
     if (!destroyed) {
-        log::error("a sandbox could not be removed whole", {{"sandbox", id}, {"error", destroyed.error().message}});
+        log::error("a sandbox could not be removed whole",
+                   {{"sandbox", id}, {"error", destroyed.error().message}});
         co_return destroyed;
     }
     log::info("sandbox ended", {{"sandbox", id}, {"reason", reason}});
@@ -255,6 +264,15 @@ void Sandboxes::exited(const std::string& id, const std::string& reason) {
         return;
     }
     asio::co_spawn(executor_, end(entry, reason), asio::detached);
+}
+
+std::optional<std::string> Sandboxes::find_by_token(
+    const std::function<bool(std::string_view token)>& accepts) const {
+    for (const auto& [id, entry] : entries_)
+        if (entry->record.secure && entry->record.state == SandboxState::running &&
+            accepts(view(*entry).access_token))
+            return id;
+    return std::nullopt;
 }
 
 bool Sandboxes::is_running(std::string_view id) const {

@@ -1,5 +1,5 @@
-// The sandboxes of this installation: create, find, extend, kill, on time. Lives on one executor (the event loop);
-// every method is called there. State that clients may rely on is in the store before a call succeeds.
+// The sandboxes of this installation: create, find, extend, kill, on time. Lives on one executor (the event
+// loop); every method is called there. State that clients may rely on is in the store before a call succeeds.
 #pragma once
 
 #include <functional>
@@ -61,6 +61,9 @@ class Sandboxes {
 
     // For the ingress: whether a sandbox of that id runs, whoever owns it.
     [[nodiscard]] bool is_running(std::string_view id) const;
+    // The running sandbox whose access token `accepts` says yes to.
+    [[nodiscard]] std::optional<std::string> find_by_token(
+        const std::function<bool(std::string_view token)>& accepts) const;
     // Called with the id of every sandbox that is going away, before its machine ends.
     void on_gone(std::function<void(const std::string&)> callback) { on_gone_ = std::move(callback); }
 

@@ -21,8 +21,9 @@ using http::tcp;
 constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
 
 // RFC 9110 7.6.1: these speak of one connection only.
-constexpr std::array<std::string_view, 8> kHopByHop{"Connection", "Keep-Alive", "Proxy-Connection", "TE",
-                                                    "Trailer", "Transfer-Encoding", "Upgrade", "Expect"};
+constexpr std::array<std::string_view, 8> kHopByHop{"Connection", "Keep-Alive", "Proxy-Connection",
+                                                    "TE",         "Trailer",    "Transfer-Encoding",
+                                                    "Upgrade",    "Expect"};
 
 bool wants_upgrade(const http::Headers& headers) {
     return headers.lists("Connection", "upgrade") && headers.has("Upgrade");
@@ -43,7 +44,8 @@ void strip_hop_by_hop(http::Headers& headers, bool keep_upgrade) {
 
 http::RequestHead forward_head(const http::Exchange& exchange, bool upgrade) {
     http::RequestHead head = exchange.head;
-    if (head.target.empty() || head.target[0] != '/') head.target = exchange.target.raw_target;  // absolute-form
+    if (head.target.empty() || head.target[0] != '/')
+        head.target = exchange.target.raw_target;  // absolute-form
     strip_hop_by_hop(head.headers, upgrade);
     head.headers.remove("Content-Length");
     head.headers.remove("X-API-Key");  // a key of the control plane is none of the sandbox's business
@@ -65,7 +67,8 @@ std::optional<std::uint64_t> body_length(const http::Headers& headers) {
     return length;
 }
 
-// Request body, client to sandbox. Ends only when the client has gone: the answer decides when an exchange is over.
+// Request body, client to sandbox. Ends only when the client has gone: the answer decides when an exchange is
+// over.
 awaitable<void> pump_request(http::Exchange& exchange, http::ClientConnection& upstream, bool has_body) {
     co_await asio::this_coro::throw_if_cancelled(false);
     const auto cancellation = co_await asio::this_coro::cancellation_state;
@@ -88,7 +91,8 @@ awaitable<void> pump_request(http::Exchange& exchange, http::ClientConnection& u
 
 enum class Outcome { complete, upgraded, no_answer, cut };
 
-awaitable<Outcome> pump_response(http::Exchange& exchange, http::ClientConnection& upstream, http::ResponseHead& upgraded) {
+awaitable<Outcome> pump_response(http::Exchange& exchange, http::ClientConnection& upstream,
+                                 http::ResponseHead& upgraded) {
     co_await asio::this_coro::throw_if_cancelled(false);
     const auto cancellation = co_await asio::this_coro::cancellation_state;
     auto over = [&] { return cancellation.cancelled() != asio::cancellation_type::none; };
@@ -103,7 +107,8 @@ awaitable<Outcome> pump_response(http::Exchange& exchange, http::ClientConnectio
     if (head->headers.has("Content-Length")) length = body_length(head->headers);
     strip_hop_by_hop(head->headers, false);
     head->headers.remove("Content-Length");
-    if (!co_await exchange.response.start(head->status, std::move(head->headers), length)) co_return Outcome::cut;
+    if (!co_await exchange.response.start(head->status, std::move(head->headers), length))
+        co_return Outcome::cut;
     for (;;) {
         auto piece = co_await upstream.next();
         if (!piece || over()) co_return Outcome::cut;
@@ -151,7 +156,8 @@ awaitable<void> Proxy::handle(http::Exchange& exchange, Route route) {
     co_await pass(exchange, route, *std::move(lease));
 }
 
-awaitable<void> Proxy::pass(http::Exchange& exchange, const Route& route, std::unique_ptr<Upstreams::Lease> lease) {
+awaitable<void> Proxy::pass(http::Exchange& exchange, const Route& route,
+                            std::unique_ptr<Upstreams::Lease> lease) {
     using namespace asio::experimental::awaitable_operators;
     http::ClientConnection& upstream = lease->connection();
     const bool upgrade = wants_upgrade(exchange.head.headers);
@@ -184,8 +190,8 @@ awaitable<void> Proxy::pass(http::Exchange& exchange, const Route& route, std::u
         case Outcome::no_answer: {
             const bool browser = is_browser(exchange.head.headers.get("User-Agent"));
             bool gone = lease->was_cut() || !sandboxes_.is_running(route.sandbox_id);
-            co_await send_reply(exchange,
-                                gone ? sandbox_not_found(route.sandbox_id, browser) : port_not_open(route, browser));
+            co_await send_reply(exchange, gone ? sandbox_not_found(route.sandbox_id, browser)
+                                               : port_not_open(route, browser));
             co_return;
         }
         case Outcome::cut:

@@ -9,8 +9,10 @@
 #include <gtest/gtest.h>
 
 #include "base/file.h"
+#include "base/file_signature.h"
 #include "base/ids.h"
 #include "control/fake_node.h"
+#include "ingress/signed_url.h"
 
 namespace gb::ingress {
 namespace {
@@ -33,8 +35,11 @@ class ProxyTest : public ::testing::Test {
         sandboxes_->on_gone([this](const std::string& id) { proxy_->cut(id); });
         front_ = std::make_unique<http::Server>(io_.get_executor(), [this](Exchange& e) -> awaitable<void> {
             auto route = find_route(e.head);
+            if (route && !*route) route = find_signed_route(e, *sandboxes_);
             if (!route || !*route) {
-                co_await e.response.send(400, {}, "");
+                const Reply reply =
+                    refusal(route ? Error(ErrorCode::invalid_argument, "no sandbox") : route.error());
+                co_await e.response.send(reply.status, {}, reply.body);
                 co_return;
             }
             co_await proxy_->handle(e, **route);
@@ -234,7 +239,8 @@ TEST_F(ProxyTest, UpgradesBecomeBareBytes) {
     serve([&](Exchange& e) -> awaitable<void> {
         EXPECT_EQ(e.head.headers.get("Upgrade"), "websocket");
         std::string early;
-        auto socket = co_await e.response.upgrade({101, {{"Upgrade", "websocket"}, {"Connection", "Upgrade"}}}, early);
+        auto socket =
+            co_await e.response.upgrade({101, {{"Upgrade", "websocket"}, {"Connection", "Upgrade"}}}, early);
         std::string got(4, '\0');
         co_await asio::async_read(*socket, asio::buffer(got), asio::use_awaitable);
         co_await asio::async_write(*socket, asio::buffer("<" + got + ">"), asio::use_awaitable);
@@ -254,6 +260,38 @@ TEST_F(ProxyTest, UpgradesBecomeBareBytes) {
         std::string reply;
         co_await asio::async_read(socket, asio::dynamic_buffer(reply), asio::as_tuple(asio::use_awaitable));
         EXPECT_EQ(reply, "<ping>");
+    });
+}
+
+// Contract 1.7: such a URL names its sandbox by nothing but the signature.
+TEST_F(ProxyTest, ASignedFileUrlFindsItsSandbox) {
+    run([&]() -> awaitable<void> {
+        co_await sandbox();
+        const std::string id = co_await sandbox();
+        const std::string token = sandboxes_->get(team_, id)->access_token;
+        auto ask = [&](std::string method, std::string target) -> awaitable<ClientConnection::Response> {
+            auto connection = co_await client();
+            http::RequestHead request{std::move(method), std::move(target), {{"Host", "127.0.0.1"}}};
+            co_return *co_await connection.request(std::move(request), "", 10'000);
+        };
+        const std::string read =
+            http::percent_encode(sign_url("/a b", FileOperation::read, "root", token, {}));
+        const std::string expired = http::percent_encode(sign_url("x", FileOperation::write, "", token, 5));
+        const std::string query = "/files?path=%2Fa%20b&username=root&signature=" + read;
+        // The agent's port is closed here, and the answer says of which sandbox.
+        auto found = co_await ask("GET", query);
+        EXPECT_EQ(found.head.status, 502);
+        EXPECT_NE(found.body.find(id), std::string::npos) << found.body;
+        auto late = co_await ask("POST", "/files?path=x&signature_expiration=5&signature=" + expired);
+        EXPECT_NE(late.body.find(id), std::string::npos) << late.body;
+
+        EXPECT_EQ((co_await ask("POST", query)).head.status, 401);
+        EXPECT_EQ((co_await ask("GET", "/files?path=%2Fother&username=root&signature=" + read)).head.status,
+                  401);
+        EXPECT_EQ((co_await ask("GET", "/files?path=x&signature=v1_AAAA")).head.status, 401);
+        EXPECT_EQ((co_await ask("GET", "/process?signature=" + read)).head.status, 400);
+        co_await sandboxes_->kill(team_, id);
+        EXPECT_EQ((co_await ask("GET", query)).head.status, 401);
     });
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/error_table.h"
 #include "base/log.h"
 
 namespace gb::ingress {
@@ -11,10 +12,11 @@ constexpr const char* kJson = "application/json; charset=utf-8";
 
 // Sandbox ids are [a-z0-9] and ports are numbers by the time they reach a page, so nothing needs escaping.
 Reply page(int status, std::string_view title, std::string_view text) {
-    return {status, "text/html; charset=utf-8",
-            fmt::format("<html><head><title>{0}</title></head><body style=\"font-family:sans-serif;margin:3rem\">"
-                        "<h1>{0}</h1><p>{1}</p></body></html>",
-                        title, text)};
+    return {
+        status, "text/html; charset=utf-8",
+        fmt::format("<html><head><title>{0}</title></head><body style=\"font-family:sans-serif;margin:3rem\">"
+                    "<h1>{0}</h1><p>{1}</p></body></html>",
+                    title, text)};
 }
 
 }  // namespace
@@ -25,7 +27,8 @@ bool is_browser(std::string_view user_agent) {
 
 Reply sandbox_not_found(const std::string& sandbox_id, bool browser) {
     if (browser)
-        return page(502, "Sandbox Not Found", fmt::format("The sandbox {} was not found. It may have ended.", sandbox_id));
+        return page(502, "Sandbox Not Found",
+                    fmt::format("The sandbox {} was not found. It may have ended.", sandbox_id));
     return {502, kJson,
             fmt::format(R"({{"sandboxId":{},"message":"The sandbox was not found","code":502}})",
                         log::json_quote(sandbox_id))};
@@ -34,19 +37,23 @@ Reply sandbox_not_found(const std::string& sandbox_id, bool browser) {
 Reply port_not_open(const Route& route, bool browser) {
     if (browser)
         return page(502, "Closed Port",
-                    fmt::format("The sandbox {} is running but there is no service running on port {}.", route.sandbox_id,
-                                route.port));
-    return {502, kJson,
-            fmt::format(R"({{"sandboxId":{},"message":"The sandbox is running but port is not open","port":{},"code":502}})",
-                        log::json_quote(route.sandbox_id), route.port)};
+                    fmt::format("The sandbox {} is running but there is no service running on port {}.",
+                                route.sandbox_id, route.port));
+    return {
+        502, kJson,
+        fmt::format(
+            R"({{"sandboxId":{},"message":"The sandbox is running but port is not open","port":{},"code":502}})",
+            log::json_quote(route.sandbox_id), route.port)};
 }
 
 Reply reserved_path() {
     return {404, kJson, R"({"code":404,"message":"this path is reserved for the control plane"})"};
 }
 
-Reply bad_route(const Error& error) {
-    return {400, kJson, fmt::format(R"({{"code":400,"message":{}}})", log::json_quote(error.message))};
+Reply refusal(const Error& error) {
+    const int status = http_status(error.code);
+    return {status, kJson,
+            fmt::format(R"({{"code":{},"message":{}}})", status, log::json_quote(error.message))};
 }
 
 }  // namespace gb::ingress

@@ -19,7 +19,7 @@ struct Reply {
 Reply sandbox_not_found(const std::string& sandbox_id, bool browser);
 Reply port_not_open(const Route& route, bool browser);
 Reply reserved_path();
-Reply bad_route(const Error& error);
+Reply refusal(const Error& error);
 
 bool is_browser(std::string_view user_agent);
 

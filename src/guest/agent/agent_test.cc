@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "guest/agent/agent_test_support.h"
-#include "guest/agent/signature.h"
+#include "base/file_signature.h"
 
 namespace gb::agent {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 #include "guest/agent/settings.h"
-#include "guest/agent/signature.h"
+#include "base/file_signature.h"
 #include "guest/agent/users.h"
 #include "http/server.h"
 

@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "guest/agent/agent_test_support.h"
 #include "guest/agent/gzip.h"
-#include "guest/agent/signature.h"
+#include "base/file_signature.h"
 
 namespace gb::agent {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "base/result.h"
 
-namespace gb::agent {
+namespace gb {
 
 enum class FileOperation { read, write };
 
@@ -25,8 +25,11 @@ struct SignedQuery {
     const std::string* expiration = nullptr;  // unix seconds as text
 };
 
+// Whether this token made the signature, expired or not.
+bool made_signature(const SignedQuery& query, FileOperation operation, std::string_view token);
+
 // unauthenticated with the contract's texts, invalid_argument for an expiration that is no number.
 Status check_signature(const SignedQuery& query, FileOperation operation, std::string_view token,
                        std::int64_t now_seconds);
 
-}  // namespace gb::agent
+}  // namespace gb

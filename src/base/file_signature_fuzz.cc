@@ -4,11 +4,11 @@
 
 #include <fuzzer/FuzzedDataProvider.h>
 
-#include "guest/agent/signature.h"
+#include "base/file_signature.h"
 
 namespace {
 
-using namespace gb::agent;
+using namespace gb;
 
 constexpr std::string_view kToken = "secret";
 

@@ -1,10 +1,10 @@
-#include "guest/agent/signature.h"
+#include "base/file_signature.h"
 
 #include <gtest/gtest.h>
 
 #include "base/crypto.h"
 
-namespace gb::agent {
+namespace gb {
 namespace {
 
 // Contract 3.6, computed step by step.
@@ -52,4 +52,4 @@ TEST(Signature, MeansOnePathAndOneDirection) {
 }
 
 }  // namespace
-}  // namespace gb::agent
+}  // namespace gb

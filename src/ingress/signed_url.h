@@ -1,0 +1,15 @@
+// Signed file URLs (contract 1.7, 3.6) name no sandbox where sandboxes have no host names of their own: the one whose
+// token made the signature is meant.
+#pragma once
+
+#include "control/sandboxes.h"
+#include "http/server.h"
+#include "ingress/route.h"
+
+namespace gb::ingress {
+
+// Nothing for any other request; unauthenticated when no running sandbox made the signature. Whether it has expired is
+// for the sandbox to say. Only for requests that find_route() leaves to the control plane.
+Result<std::optional<Route>> find_signed_route(const http::Exchange& exchange, const Sandboxes& sandboxes);
+
+}  // namespace gb::ingress
