@@ -1,7 +1,7 @@
 """Measures a running installation. Everything that is compared is measured in turn within one run, several times; figures are
 medians with the 99th percentile where there are enough of them. The machine is shared: read the ratios, not the times.
 
-    bench.py [RUNS]      15 unless told
+    bench.py [RUNS] [AREA...]      15 runs of every area unless told; areas: memory, create, commands, agent
 """
 import json
 import os
@@ -15,27 +15,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests/e2e"))
+from agent import bench_agent  # noqa: E402
 from conftest import TEMPLATES, Server  # noqa: E402
+from measure import show, timed  # noqa: E402
 
 RUNS = int(sys.argv[1]) if len(sys.argv) > 1 else 15
-
-
-def percentile(values: list[float], share: float) -> float:
-    return sorted(values)[min(len(values) - 1, int(len(values) * share))]
-
-
-def timed(action) -> float:
-    started = time.perf_counter()
-    action()
-    return (time.perf_counter() - started) * 1000
-
-
-def show(name: str, values: list[float], floor: list[float] | None = None, floor_name: str = "") -> None:
-    middle = statistics.median(values)
-    line = f"{name:<52} p50 {middle:8.1f} ms   p99 {percentile(values, 0.99):8.1f} ms   n={len(values)}"
-    if floor:
-        line += f"   {middle / statistics.median(floor):5.2f} x {floor_name}"
-    print(line, flush=True)
 
 
 def vmm_of(server: Server, sandbox_id: str) -> int:
@@ -147,10 +131,14 @@ def main() -> None:
     try:
         accelerator = {json.loads(p.read_text())["accelerator"] for p in Path(TEMPLATES).glob("*/manifest.json")}
         print(f"{os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}, machines run on {', '.join(sorted(accelerator))}, {RUNS} runs")
-        bench_memory(server)
-        bench_create(server, "base")
-        bench_create(server, "code-interpreter-v1")
-        bench_commands(server)
+        areas = {
+            "memory": lambda: bench_memory(server),
+            "create": lambda: [bench_create(server, name) for name in ("base", "code-interpreter-v1")],
+            "commands": lambda: bench_commands(server),
+            "agent": lambda: bench_agent(server, RUNS, vmm_of),
+        }
+        for name in sys.argv[2:] or areas:
+            areas[name]()
     finally:
         server.close()
 

@@ -259,7 +259,8 @@ void FolderWatch::moved_to(std::uint32_t cookie, bool is_folder, const Place& pl
     const bool reported = walked_.erase(place) > 0;
     if (!reported && move.completes_new_file.value_or(true)) out.push_back({full, EVENT_TYPE_CREATE});
     if (move.completes_new_file) {
-        // To the outside, an upload writes its file, however it goes about it.
+        // To the outside, however it is done, an upload makes a file, gives it to its owner and writes it.
+        if (*move.completes_new_file) out.push_back({full, EVENT_TYPE_CHMOD});
         out.push_back({full, EVENT_TYPE_WRITE});
     } else if (move.descriptor >= 0 && folders_.contains(move.descriptor)) {
         folders_[move.descriptor] = {place.first, place.second};

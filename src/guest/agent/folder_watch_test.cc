@@ -89,7 +89,7 @@ TEST(FolderWatch, AnUploadLooksLikeAWrite) {
     const TestFolder folder;
     FolderWatch watch = open(folder);
     upload(folder.path("new"), "one");
-    EXPECT_EQ(drain(watch), (Events{"CREATE new", "WRITE new"}));
+    EXPECT_EQ(drain(watch), (Events{"CREATE new", "CHMOD new", "WRITE new"}));
     upload(folder.path("new"), "two");
     EXPECT_EQ(drain(watch), Events{"WRITE new"});
     {
