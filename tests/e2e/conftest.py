@@ -105,6 +105,16 @@ def internet():
         yield url
 
 
+@pytest.fixture(scope="session")
+def elders(server):
+    """What must grow old before it can be looked at: elders.py."""
+    from elders import Elders
+
+    begun = Elders(server)
+    yield begun
+    begun.close()
+
+
 @pytest.fixture
 def base(server):
     """A sandbox of the template base, with the network open."""
