@@ -1,14 +1,12 @@
 #include "base/file.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
+#include <linux/fs.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 
-#include <linux/fs.h>
-
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "base/ids.h"
 
@@ -52,7 +50,8 @@ Status write_file_atomic(const fs::path& path, std::string_view data, unsigned m
         if (auto status = write_all(fd.get(), data); !status)
             return std::unexpected(status.error().with(path.string()));
         if (::fsync(fd.get()) != 0) return fail_errno(fmt::format("fsync {}", temporary.string()));
-        if (::rename(temporary.c_str(), path.c_str()) != 0) return fail_errno(fmt::format("rename to {}", path.string()));
+        if (::rename(temporary.c_str(), path.c_str()) != 0)
+            return fail_errno(fmt::format("rename to {}", path.string()));
         GB_TRY_ASSIGN(UniqueFd dir, open_file(path.parent_path().empty() ? fs::path(".") : path.parent_path(),
                                               O_RDONLY | O_DIRECTORY));
         if (::fsync(dir.get()) != 0) return fail_errno(fmt::format("fsync {}", path.parent_path().string()));
@@ -74,7 +73,8 @@ Status make_dirs(const fs::path& path, unsigned mode) {
     std::error_code ec;
     if (fs::is_directory(path, ec)) return {};
     if (path.has_parent_path() && path.parent_path() != path) GB_TRY(make_dirs(path.parent_path(), mode));
-    if (::mkdir(path.c_str(), mode) != 0 && errno != EEXIST) return fail_errno(fmt::format("mkdir {}", path.string()));
+    if (::mkdir(path.c_str(), mode) != 0 && errno != EEXIST)
+        return fail_errno(fmt::format("mkdir {}", path.string()));
     if (!fs::is_directory(path, ec)) return fail_errno(ENOTDIR, fmt::format("mkdir {}", path.string()));
     return {};
 }
@@ -88,10 +88,12 @@ Status remove_tree(const fs::path& path) {
 
 namespace {
 
-// For pairs of file systems between which the kernel cannot copy. Advances both offsets like copy_file_range(2).
+// For pairs of file systems between which the kernel cannot copy. Advances both offsets like
+// copy_file_range(2).
 ssize_t copy_through_memory(int in, off_t& in_offset, int out, off_t& out_offset, off_t length) {
     char buffer[65536];
-    ssize_t n = ::pread(in, buffer, std::min<std::size_t>(sizeof buffer, static_cast<std::size_t>(length)), in_offset);
+    ssize_t n = ::pread(in, buffer, std::min<std::size_t>(sizeof buffer, static_cast<std::size_t>(length)),
+                        in_offset);
     if (n <= 0) return n;
     ssize_t written = ::pwrite(out, buffer, static_cast<std::size_t>(n), out_offset);
     if (written > 0) {
@@ -103,32 +105,39 @@ ssize_t copy_through_memory(int in, off_t& in_offset, int out, off_t& out_offset
 
 }  // namespace
 
+Status append_sparse(int in, int out) {
+    struct stat from{}, to{};
+    if (::fstat(in, &from) != 0 || ::fstat(out, &to) != 0) return fail_errno("stat");
+    const off_t base = to.st_size;
+    if (::ftruncate(out, base + from.st_size) != 0) return fail_errno("set the length");
+    off_t position = 0;
+    while (position < from.st_size) {
+        const off_t data = ::lseek(in, position, SEEK_DATA);
+        if (data < 0 && errno == ENXIO) break;  // only a hole is left
+        if (data < 0) return fail_errno("seek");
+        const off_t hole = ::lseek(in, data, SEEK_HOLE);
+        if (hole < 0) return fail_errno("seek");
+        off_t in_offset = data;
+        off_t out_offset = base + data;
+        while (in_offset < hole) {
+            ssize_t n = ::copy_file_range(in, &in_offset, out, &out_offset,
+                                          static_cast<std::size_t>(hole - in_offset), 0);
+            if (n < 0 && (errno == EXDEV || errno == EINVAL || errno == EOPNOTSUPP || errno == ENOSYS))
+                n = copy_through_memory(in, in_offset, out, out_offset, hole - in_offset);
+            if (n < 0) return fail_errno("copy");
+            if (n == 0) return fail(ErrorCode::aborted, "copy: the source has become shorter");
+        }
+        position = hole;
+    }
+    return {};
+}
+
 Status copy_file_sparse(const fs::path& from, const fs::path& to, unsigned mode) {
     GB_TRY_ASSIGN(UniqueFd in, open_file(from, O_RDONLY));
     GB_TRY_ASSIGN(UniqueFd out, open_file(to, O_WRONLY | O_CREAT | O_TRUNC, mode));
     if (::ioctl(out.get(), FICLONE, in.get()) == 0) return {};
-    struct stat st{};
-    if (::fstat(in.get(), &st) != 0) return fail_errno(fmt::format("stat {}", from.string()));
-    if (::ftruncate(out.get(), st.st_size) != 0) return fail_errno(fmt::format("truncate {}", to.string()));
-    off_t position = 0;
-    while (position < st.st_size) {
-        off_t data = ::lseek(in.get(), position, SEEK_DATA);
-        if (data < 0 && errno == ENXIO) break;  // only a hole is left
-        if (data < 0) return fail_errno(fmt::format("seek {}", from.string()));
-        off_t hole = ::lseek(in.get(), data, SEEK_HOLE);
-        if (hole < 0) return fail_errno(fmt::format("seek {}", from.string()));
-        off_t in_offset = data;
-        off_t out_offset = data;
-        while (in_offset < hole) {
-            ssize_t n = ::copy_file_range(in.get(), &in_offset, out.get(), &out_offset,
-                                          static_cast<std::size_t>(hole - in_offset), 0);
-            if (n < 0 && (errno == EXDEV || errno == EINVAL || errno == EOPNOTSUPP || errno == ENOSYS))
-                n = copy_through_memory(in.get(), in_offset, out.get(), out_offset, hole - in_offset);
-            if (n < 0) return fail_errno(fmt::format("copy {} to {}", from.string(), to.string()));
-            if (n == 0) return fail(ErrorCode::data_loss, fmt::format("{} shrank while it was copied", from.string()));
-        }
-        position = hole;
-    }
+    if (const Status copied = append_sparse(in.get(), out.get()); !copied)
+        return std::unexpected(copied.error().with(fmt::format("{} to {}", from.string(), to.string())));
     return {};
 }
 

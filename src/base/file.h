@@ -26,6 +26,9 @@ Status make_dirs(const std::filesystem::path& path, unsigned mode = 0755);
 // Removes a folder and what is in it without following links; missing is success.
 Status remove_tree(const std::filesystem::path& path);
 
+// Appends what is in the regular file `in` to the regular file `out`, keeping holes. Moves no file offset of `out`.
+Status append_sparse(int in, int out);
+
 // Copies a file keeping holes, by reflink where the file system can.
 Status copy_file_sparse(const std::filesystem::path& from, const std::filesystem::path& to, unsigned mode = 0644);
 

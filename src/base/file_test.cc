@@ -1,9 +1,8 @@
 #include "base/file.h"
 
-#include <fcntl.h>
-
 #include <sys/stat.h>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 
 #include "base/ids.h"
@@ -43,6 +42,26 @@ TEST_F(FileTest, SparseCopyKeepsBytesAndHoles) {
     EXPECT_EQ(copy->substr(32 << 20, 6), "middle");
     struct stat st{};
     ASSERT_EQ(::stat((dir_ / "b").c_str(), &st), 0);
+    EXPECT_LT(st.st_blocks * 512, 1 << 20);
+}
+
+TEST_F(FileTest, AppendedFilesKeepTheirHolesAndPlaces) {
+    auto out = open_file(dir_ / "all", O_RDWR | O_CREAT, 0600);
+    ASSERT_TRUE(out);
+    for (const char* name : {"one", "two"}) {
+        auto part = open_file(dir_ / name, O_RDWR | O_CREAT, 0600);
+        ASSERT_TRUE(part);
+        ASSERT_EQ(::pwrite(part->get(), name, 3, 8 << 20), 3);
+        ASSERT_EQ(::ftruncate(part->get(), 16 << 20), 0);
+        ASSERT_TRUE(append_sparse(part->get(), out->get()));
+    }
+    auto all = read_file(dir_ / "all");
+    ASSERT_TRUE(all);
+    ASSERT_EQ(all->size(), 32U << 20);
+    EXPECT_EQ(all->substr(8 << 20, 3), "one");
+    EXPECT_EQ(all->substr(24 << 20, 3), "two");
+    struct stat st{};
+    ASSERT_EQ(::fstat(out->get(), &st), 0);
     EXPECT_LT(st.st_blocks * 512, 1 << 20);
 }
 

@@ -1,7 +1,6 @@
 #include "node/local_node.h"
 
-#include <fcntl.h>
-#include <unistd.h>
+#include <unordered_set>
 
 #include <sys/utsname.h>
 
@@ -9,7 +8,9 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -25,16 +26,19 @@ namespace fs = std::filesystem;
 using asio::awaitable;
 using asio::ip::tcp;
 
-// A sandbox with the event loop's eyes on it. The descriptors are copies: closing them ends the watching and nothing
-// else.
+// A sandbox with the event loop's eyes on it. The descriptors are copies: closing them ends the watching and
+// nothing else.
 struct LocalNode::Watched {
     explicit Watched(const asio::any_io_executor& executor) : exit(executor), decisions(executor) {}
     std::shared_ptr<SandboxMachine> machine;
     asio::posix::stream_descriptor exit;
     asio::posix::stream_descriptor decisions;
+    // Connections into the guest that are still being made; nobody answers them once it has ended.
+    std::unordered_set<std::shared_ptr<tcp::socket>> connecting;
 
     void close() {
         boost::system::error_code ignored;
+        for (const auto& socket : connecting) socket->cancel(ignored);
         exit.close(ignored);
         decisions.close(ignored);
     }
@@ -55,7 +59,9 @@ Status assign_copy(asio::posix::stream_descriptor& to, int fd) {
 }  // namespace
 
 LocalNode::LocalNode(asio::any_io_executor executor, asio::thread_pool& pool, NodeOptions options)
-    : executor_(std::move(executor)), pool_(pool), options_(std::move(options)),
+    : executor_(std::move(executor)),
+      pool_(pool),
+      options_(std::move(options)),
       templates_(options_.templates()) {}
 
 Result<std::unique_ptr<LocalNode>> LocalNode::open(asio::any_io_executor executor, asio::thread_pool& pool,
@@ -89,33 +95,44 @@ Result<std::vector<TemplateInfo>> LocalNode::templates() {
     return out;
 }
 
-std::shared_ptr<SandboxMachine> LocalNode::find(const std::string& id) const {
+std::shared_ptr<LocalNode::Watched> LocalNode::find_watched(const std::string& id) const {
     std::lock_guard lock(mutex_);
     auto found = sandboxes_.find(id);
-    return found == sandboxes_.end() ? nullptr : found->second->machine;
+    return found == sandboxes_.end() ? nullptr : found->second;
+}
+
+std::shared_ptr<SandboxMachine> LocalNode::find(const std::string& id) const {
+    const std::shared_ptr<Watched> found = find_watched(id);
+    return found ? found->machine : nullptr;
 }
 
 Result<std::shared_ptr<SandboxMachine>> LocalNode::make(const SandboxSpec& spec) {
     GB_TRY_ASSIGN(StoredTemplate from, templates_.find(spec.template_id));
     if (from.manifest.vmm_id != machinery_.engine->vmm_root().id)
-        return fail(ErrorCode::failed_precondition,
-                    fmt::format("template '{0}' was made with another QEMU ({1}); run `glovebox template prepare {0}`",
-                                from.manifest.info.name, from.manifest.vmm_version));
-    net::NetworkRequest request{spec.network.allow_internet_access, spec.network.allow_out, spec.network.deny_out};
+        return fail(
+            ErrorCode::failed_precondition,
+            fmt::format(
+                "template '{0}' was made with another QEMU ({1}); run `glovebox template prepare {0}`",
+                from.manifest.info.name, from.manifest.vmm_version));
+    net::NetworkRequest request{spec.network.allow_internet_access, spec.network.allow_out,
+                                spec.network.deny_out};
     GB_TRY_ASSIGN(net::EgressPolicy policy, net::parse_policy(request));
     GB_TRY_ASSIGN(const std::uint64_t available, available_memory_mib());
     const auto needed = static_cast<std::uint64_t>(from.manifest.info.memory_mib);
     if (available < needed + options_.memory_reserve_mib)
-        return fail(ErrorCode::unavailable,
-                    fmt::format("no free memory: the sandbox may need {} MiB and {} MiB stay reserved for the host, but "
-                                "only {} MiB are available. Kill a sandbox or use a larger machine",
-                                needed, options_.memory_reserve_mib, available));
+        return fail(
+            ErrorCode::unavailable,
+            fmt::format(
+                "no free memory: the sandbox may need {} MiB and {} MiB stay reserved for the host, but "
+                "only {} MiB are available. Kill a sandbox or use a larger machine",
+                needed, options_.memory_reserve_mib, available));
     SandboxMachine::Parts parts{machinery_, *slots_, options_.data_dir / "sandboxes"};
     return SandboxMachine::start(parts, from, spec, std::move(policy));
 }
 
 awaitable<Status> LocalNode::create(SandboxSpec spec) {
-    GB_CO_TRY_ASSIGN(std::shared_ptr<SandboxMachine> machine, co_await offload(pool_, [&] { return make(spec); }));
+    GB_CO_TRY_ASSIGN(std::shared_ptr<SandboxMachine> machine,
+                     co_await offload(pool_, [&] { return make(spec); }));
     auto watched = std::make_shared<Watched>(executor_);
     watched->machine = std::move(machine);
     Status watching = assign_copy(watched->exit, watched->machine->pidfd());
@@ -135,11 +152,12 @@ awaitable<Status> LocalNode::create(SandboxSpec spec) {
 
 void LocalNode::watch(const std::shared_ptr<Watched>& watched) {
     std::weak_ptr<Watched> weak = watched;
-    watched->exit.async_wait(asio::posix::stream_descriptor::wait_read, [this, weak](const boost::system::error_code& ec) {
-        auto alive = weak.lock();
-        if (ec || !alive) return;
-        if (on_exit_) on_exit_(alive->machine->id(), alive->machine->last_words());
-    });
+    watched->exit.async_wait(asio::posix::stream_descriptor::wait_read,
+                             [this, weak](const boost::system::error_code& ec) {
+                                 auto alive = weak.lock();
+                                 if (ec || !alive) return;
+                                 if (on_exit_) on_exit_(alive->machine->id(), alive->machine->last_words());
+                             });
     // Decisions are read in strides of 20 ms: a guest that floods costs the host a bounded share of its loop.
     auto timer = std::make_shared<asio::steady_timer>(executor_);
     auto wait = std::make_shared<std::function<void()>>();
@@ -147,16 +165,16 @@ void LocalNode::watch(const std::shared_ptr<Watched>& watched) {
         auto alive = weak.lock();
         auto next = again.lock();
         if (!alive || !next) return;
-        alive->decisions.async_wait(
-            asio::posix::stream_descriptor::wait_read, [weak, timer, next](const boost::system::error_code& ec) {
-                auto still = weak.lock();
-                if (ec || !still) return;
-                still->machine->record_decisions();
-                timer->expires_after(std::chrono::milliseconds(20));
-                timer->async_wait([next](const boost::system::error_code& timer_ec) {
-                    if (!timer_ec) (*next)();
-                });
-            });
+        alive->decisions.async_wait(asio::posix::stream_descriptor::wait_read,
+                                    [weak, timer, next](const boost::system::error_code& ec) {
+                                        auto still = weak.lock();
+                                        if (ec || !still) return;
+                                        still->machine->record_decisions();
+                                        timer->expires_after(std::chrono::milliseconds(20));
+                                        timer->async_wait([next](const boost::system::error_code& timer_ec) {
+                                            if (!timer_ec) (*next)();
+                                        });
+                                    });
     };
     (*wait)();
 }
@@ -194,9 +212,15 @@ awaitable<Status> LocalNode::destroy(std::string id) {
 }
 
 awaitable<Result<tcp::socket>> LocalNode::connect(std::string id, std::uint16_t port) {
-    auto machine = find(id);
-    if (!machine) co_return fail(ErrorCode::not_found, fmt::format("no sandbox '{}' on this machine", id));
-    GB_CO_TRY_ASSIGN(UniqueFd fd, machine->socket());
+    // Only a weak reference while waiting: a machine must not outlive the node.
+    std::weak_ptr<Watched> sandbox;
+    UniqueFd fd;
+    {
+        std::shared_ptr<Watched> found = find_watched(id);
+        if (!found) co_return fail(ErrorCode::not_found, fmt::format("no sandbox '{}' on this machine", id));
+        GB_CO_TRY_ASSIGN(fd, found->machine->socket());
+        sandbox = found;
+    }
     // Shared with the timer's handler, which may be queued already when this frame ends.
     auto socket = std::make_shared<tcp::socket>(executor_);
     boost::system::error_code ec;
@@ -207,10 +231,13 @@ awaitable<Result<tcp::socket>> LocalNode::connect(std::string id, std::uint16_t 
         boost::system::error_code ignored;
         if (!timer_ec) socket->cancel(ignored);
     });
+    if (auto found = sandbox.lock()) found->connecting.insert(socket);
     auto [connect_ec] = co_await socket->async_connect({asio::ip::make_address(kGuestAddress), port},
                                                        asio::as_tuple(asio::use_awaitable));
     timer.cancel();
-    if (connect_ec) co_return fail(ErrorCode::unavailable, fmt::format("port {}: {}", port, connect_ec.message()));
+    if (auto found = sandbox.lock()) found->connecting.erase(socket);
+    if (connect_ec)
+        co_return fail(ErrorCode::unavailable, fmt::format("port {}: {}", port, connect_ec.message()));
     co_return std::move(*socket);
 }
 
@@ -220,8 +247,12 @@ Result<Isolation> LocalNode::isolation(const std::string& id) {
     const Manifest& m = machine->manifest();
     utsname host{};
     ::uname(&host);
-    return Isolation{"microvm",      std::string(engine::accelerator_name(m.accelerator)), m.accelerator_reason,
-                     "QEMU " + m.vmm_version, m.guest_kernel, host.release};
+    return Isolation{"microvm",
+                     std::string(engine::accelerator_name(m.accelerator)),
+                     m.accelerator_reason,
+                     "QEMU " + m.vmm_version,
+                     m.guest_kernel,
+                     host.release};
 }
 
 Result<SandboxUsage> LocalNode::usage(const std::string& id) {

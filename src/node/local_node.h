@@ -39,6 +39,7 @@ class LocalNode final : public Node {
   private:
     struct Watched;
     LocalNode(boost::asio::any_io_executor executor, boost::asio::thread_pool& pool, NodeOptions options);
+    [[nodiscard]] std::shared_ptr<Watched> find_watched(const std::string& id) const;
     [[nodiscard]] std::shared_ptr<SandboxMachine> find(const std::string& id) const;
     Result<std::shared_ptr<SandboxMachine>> make(const SandboxSpec& spec);
     void watch(const std::shared_ptr<Watched>& watched);

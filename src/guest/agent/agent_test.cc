@@ -3,8 +3,8 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "guest/agent/agent_test_support.h"
 #include "base/file_signature.h"
+#include "guest/agent/agent_test_support.h"
 
 namespace gb::agent {
 namespace {
@@ -44,6 +44,20 @@ TEST(Agent, AnEmptyBodyIsNotCompressed) {
     const auto answer = client.send("POST", "/process.Process/List",
                                     {{"Content-Type", "application/json"}, {"Content-Encoding", "gzip"}});
     EXPECT_EQ(answer.head.status, 200) << answer.body;
+}
+
+TEST(Agent, AMessageThatIsTooLongIsRefusedAndNotCut) {
+    const TestAgent agent;
+    TestClient client(agent);
+    const std::string body((std::size_t{70} << 20), ' ');
+    const auto unary =
+        client.send("POST", "/process.Process/List", {{"Content-Type", "application/json"}}, body);
+    EXPECT_EQ(unary.head.status, 413) << unary.body;
+    const auto stream =
+        client.send("POST", "/process.Process/Start", {{"Content-Type", "application/connect+json"}},
+                    std::string("\0\4\0\0\0", 5) + body);
+    EXPECT_EQ(stream.head.status, 200);
+    EXPECT_NE(stream.body.find("\"error\""), std::string::npos);
 }
 
 TEST(Agent, TokenOnceSetIsNeeded) {
@@ -209,10 +223,13 @@ TEST_F(Filesystem, StatOfFilesAndLinks) {
     EXPECT_EQ(link.type(), filesystem::FILE_TYPE_FILE);
     EXPECT_EQ(link.mode(), 0640U);
     EXPECT_EQ(link.symlink_target(), folder_.path("f"));
+    EXPECT_TRUE(link.is_symlink());
+    EXPECT_FALSE(file.is_symlink());
     EXPECT_EQ(link.permissions()[0], 'L');
     const auto broken = stat(folder_.path("broken")).first;
     EXPECT_EQ(broken.type(), filesystem::FILE_TYPE_UNSPECIFIED);
     EXPECT_EQ(broken.symlink_target(), folder_.path("nowhere"));
+    EXPECT_TRUE(broken.is_symlink());
     EXPECT_EQ(stat(folder_.path("none")).second, 404);
     EXPECT_EQ(stat(folder_.path("f/below")).second, 404);
     EXPECT_EQ(stat("~nobody").second, 400);
@@ -224,6 +241,8 @@ TEST_F(Filesystem, MoveAndRemove) {
     EXPECT_EQ(move(folder_.path("f"), folder_.path("new/place/g")), 200);
     EXPECT_EQ(read_file(folder_.path("new/place/g")), "x");
     EXPECT_EQ(move(folder_.path("f"), folder_.path("h")), 404);
+    EXPECT_EQ(remove(folder_.path("new/place/g/below")), 200);  // nothing is there
+    EXPECT_EQ(read_file(folder_.path("new/place/g")), "x");
     EXPECT_EQ(move(folder_.path("new"), folder_.path("new/inside")), 400);
     if (std::filesystem::exists("/dev/shm")) {
         const std::string other = "/dev/shm/" + random_id(10);

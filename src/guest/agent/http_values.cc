@@ -107,13 +107,13 @@ std::optional<std::string> form_file_name(const HeaderValue& disposition) {
     if (plain == nullptr) return {};
     std::string out;
     for (std::size_t i = 0; i < plain->size(); ++i) {
-        const std::string code = lower(plain->substr(i, 3));
-        if (code == "%22" || code == "%0d" || code == "%0a") {
-            out.push_back(code == "%22" ? '"' : code == "%0d" ? '\r' : '\n');
-            i += 2;
-        } else {
-            out.push_back((*plain)[i]);
-        }
+        unsigned code = 0;
+        const char* digits = plain->data() + i + 1;
+        const bool packed = (*plain)[i] == '%' && i + 2 < plain->size() &&
+                            std::from_chars(digits, digits + 2, code, 16).ptr == digits + 2 &&
+                            (code < 0x20 || code == '"');
+        out.push_back(packed ? static_cast<char>(code) : (*plain)[i]);
+        if (packed) i += 2;
     }
     return out;
 }

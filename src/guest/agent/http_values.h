@@ -28,8 +28,8 @@ struct HeaderValue {
 HeaderValue parse_header_value(std::string_view text);
 
 // The file name of a form part. Browsers write the three bytes that would break the quoting as %22, %0D and
-// %0A and nothing else (WHATWG "multipart/form-data encoding"), so only those are decoded. filename* (RFC
-// 5987) wins.
+// %0A (WHATWG "multipart/form-data encoding"), httpx all control characters in that way, and nobody a percent
+// sign; so only those are decoded. filename* (RFC 5987) wins.
 std::optional<std::string> form_file_name(const HeaderValue& disposition);
 
 // "inline; filename=…" with an RFC 5987 form beside the ASCII one when the name needs it.

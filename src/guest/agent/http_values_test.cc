@@ -27,9 +27,10 @@ TEST(HeaderValue, ParametersQuotedAndNot) {
 }
 
 // F10
-TEST(FormFileName, DecodesWhatBrowsersEncode) {
+TEST(FormFileName, DecodesWhatClientsEncode) {
     EXPECT_EQ(form_file_name(parse_header_value("f; filename=\"a%22b%0Ac%20d 100%.txt\"")),
               "a\"b\nc%20d 100%.txt");
+    EXPECT_EQ(form_file_name(parse_header_value("f; filename=\"tab%09%1b%7F%2\"")), "tab\t\x1B%7F%2");
     EXPECT_EQ(form_file_name(parse_header_value("f; filename=x; filename*=UTF-8''%C3%BC")), "\xC3\xBC");
     EXPECT_EQ(form_file_name(parse_header_value("f; name=x")), std::nullopt);
 }

@@ -110,6 +110,7 @@ void set_up_machine(AgentOptions& options, Cgroups& cgroups) {
     mount_file_systems(options.state_dir);
     ensure_standard_descriptors(true);
     protect_agent();
+    set_kernel_limits();
     if (const Status named = set_hostname("glovebox"); !named)
         log::warn("host name", {{"error", named.error().message}});
     const auto plan = parse_network_plan(read_file("/proc/cmdline").value_or(""));

@@ -42,6 +42,13 @@ awaitable<void> reply_error(Exchange& exchange, const Error& error) {
     co_await reply_error(exchange, http_status(error.code), error.message);
 }
 
+awaitable<void> discard_body(Exchange& exchange) {
+    for (;;) {
+        const auto piece = co_await exchange.body.next();
+        if (!piece || piece->empty()) co_return;
+    }
+}
+
 awaitable<void> reply_preflight(Exchange& exchange) {
     http::Headers headers;
     const std::string_view asked = exchange.head.headers.get("Access-Control-Request-Headers");

@@ -19,6 +19,8 @@ awaitable<void> reply_empty(Exchange& exchange, int status);
 // {"code":<status>,"message":"…"}
 awaitable<void> reply_error(Exchange& exchange, int status, std::string_view message);
 awaitable<void> reply_error(Exchange& exchange, const Error& error);
+// An answer before the end of the body reads like a broken connection to many clients: this takes the rest first.
+awaitable<void> discard_body(Exchange& exchange);
 awaitable<void> reply_preflight(Exchange& exchange);
 
 }  // namespace gb::agent

@@ -87,7 +87,12 @@ awaitable<void> refuse_content_type(Exchange& exchange) {
 }
 
 awaitable<Status> read_unary(Exchange& exchange, Encoding encoding, google::protobuf::Message& request) {
-    GB_CO_TRY_ASSIGN(std::string body, co_await exchange.body.read_all(kMaxMessage));
+    Result<std::string> whole = co_await exchange.body.read_all(kMaxMessage);
+    if (!whole) {
+        co_await discard_body(exchange);
+        co_return std::unexpected(whole.error());
+    }
+    std::string body = *std::move(whole);
     const std::string_view coding = exchange.head.headers.get("Content-Encoding");
     if (coding == "gzip") {
         // "Servers must not attempt to decompress zero-length HTTP request content."
@@ -149,8 +154,12 @@ awaitable<Result<bool>> MessageReader::next(google::protobuf::Message& message) 
 }
 
 awaitable<Status> MessageReader::only(google::protobuf::Message& message) {
-    GB_CO_TRY_ASSIGN(const bool found, co_await next(message));
-    if (!found) co_return fail(ErrorCode::invalid_argument, "the request holds no message");
+    const Result<bool> found = co_await next(message);
+    if (!found) {
+        co_await discard_body(exchange_);
+        co_return std::unexpected(found.error());
+    }
+    if (!*found) co_return fail(ErrorCode::invalid_argument, "the request holds no message");
     for (;;) {
         GB_CO_TRY_ASSIGN(const std::string_view rest, co_await exchange_.body.next());
         if (rest.empty()) co_return Status{};

@@ -1,4 +1,4 @@
-// The duties of PID 1 before it serves: file systems, network, cgroups. Each step does what it can; what
+// The duties of PID 1 before it serves: file systems, limits, network, cgroups. Each step does what it can; what
 // fails is logged, because a sandbox without a cgroup is better than none.
 #pragma once
 
@@ -37,6 +37,9 @@ struct Cgroups {
 // with less weight and, together with the agent's reserve, less than all of the memory: a command that takes
 // too much is killed, the agent is not.
 Cgroups set_up_cgroups();
+
+// What programs may ask of the kernel, where its own limits are too low for a small machine.
+void set_kernel_limits();
 
 // Never chosen by the out-of-memory killer, scheduled first, many descriptors.
 void protect_agent();

@@ -128,14 +128,6 @@ awaitable<Result<std::vector<std::string>>> receive(Exchange& exchange, Uploader
     co_return co_await receive_form(exchange, uploader, *boundary);
 }
 
-// An answer before the end of the body reads like a broken connection to many clients: take the rest first.
-awaitable<void> discard_body(Exchange& exchange) {
-    for (;;) {
-        const auto piece = co_await exchange.body.next();
-        if (!piece || piece->empty()) co_return;
-    }
-}
-
 }  // namespace
 
 awaitable<void> FilesHttp::upload(Exchange& exchange) {

@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <memory>
 
-#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
@@ -41,18 +40,6 @@ std::string follow_links(const std::string& path) {
             link.starts_with('/') ? clean_path(link) : clean_path(join_path(parent_path(current), link));
     }
     return current;
-}
-
-Status copy_range(int from, int to) {
-    for (;;) {
-        ssize_t n = ::copy_file_range(from, nullptr, to, nullptr, std::size_t{1} << 30, 0);
-        // Not between these file systems.
-        if (n < 0 && (errno == EXDEV || errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP))
-            n = ::sendfile(to, from, nullptr, std::size_t{1} << 30);
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return fail_errno("copy");
-        if (n == 0) return {};
-    }
 }
 
 }  // namespace
@@ -122,9 +109,11 @@ Status UploadFile::write(std::string_view data) {
 
 Status UploadFile::append_file(const std::string& source) {
     GB_TRY_ASSIGN(const UniqueFd from, open_file(source, O_RDONLY));
-    if (const Status copied = copy_range(from.get(), fd_.get()); !copied)
-        return std::unexpected(copied.error().with(fmt::format("'{}' to '{}'", source, path_)));
-    return {};
+    const Status copied = append_sparse(from.get(), fd_.get());
+    if (copied) return {};
+    if (copied.error().code == ErrorCode::no_space)
+        return fail(ErrorCode::no_space, fmt::format("not enough disk space to write '{}'", path_));
+    return std::unexpected(copied.error().with(fmt::format("'{}' to '{}'", source, path_)));
 }
 
 // Opened again under the temporary name: what is changed through that descriptor is reported to watchers
@@ -182,7 +171,7 @@ Status UploadFile::replace() {
     // A file that is a mount point (/etc/hosts in a container) cannot be replaced, only rewritten.
     GB_TRY_ASSIGN(const UniqueFd from, open_file(temporary_, O_RDONLY));
     GB_TRY_ASSIGN(const UniqueFd to, open_file(target_, O_WRONLY | O_TRUNC));
-    return copy_range(from.get(), to.get());
+    return append_sparse(from.get(), to.get());
 }
 
 }  // namespace gb::agent

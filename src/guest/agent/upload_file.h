@@ -25,7 +25,7 @@ class UploadFile {
     ~UploadFile();  // an upload that was not committed leaves nothing behind
 
     Status write(std::string_view data);  // no_space when the disk is full
-    // Appends a whole file, without reading it into memory where the file system can.
+    // Appends a whole file with its holes, without reading it into memory where the file system can.
     Status append_file(const std::string& source);
 
     // Puts the file in place: the owner's, with the mode of the file it replaces (0644 for a new one) and
