@@ -1,7 +1,7 @@
-"""Commands and files through the Python client: what every program relies on."""
+"""Commands and files through the Python client: what every program relies on. Cases from the field are in test_*_cases.py."""
 import pytest
 from e2b import CommandExitException
-from e2b.exceptions import FileNotFoundException, NotFoundException
+from e2b.exceptions import NotFoundException
 
 
 def test_output_exit_code_and_streams(base):
@@ -26,24 +26,6 @@ def test_background_commands_can_be_listed_connected_and_killed(base):
     assert not base.commands.kill(999_999)
     with pytest.raises(NotFoundException):
         base.commands.connect(999_999)
-
-
-def test_f10_odd_names_round_trip(base):
-    for name in ("plain", "with space", "quote'\"", "per%20cent", "ünïcode-日本", "-leading-dash", "new\nline"):
-        base.files.write(f"/tmp/odd/{name}", name)
-        assert base.files.read(f"/tmp/odd/{name}") == name
-    assert len(base.files.list("/tmp/odd")) == 7
-
-
-def test_f6_what_is_missing_is_not_found(base):
-    with pytest.raises(FileNotFoundException):
-        base.files.read("/no/such/file")
-    assert not base.files.exists("/no/such/file")
-    base.files.make_dir("/home/user/new/deep")
-    assert base.files.get_info("/home/user/new/deep").owner == "user"
-    base.files.rename("/home/user/new", "/home/user/newer")
-    base.files.remove("/home/user/newer")
-    assert not base.files.exists("/home/user/newer")
 
 
 def test_relative_paths_are_the_users(base):

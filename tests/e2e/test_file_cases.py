@@ -194,3 +194,30 @@ def test_f17_metadata_is_one_line_and_fits(box, agent, folder):
     assert entry.metadata == good
     box.files.write(path + "2", "y")
     assert not box.files.get_info(path + "2").metadata
+
+
+def test_f21_holes_stay_holes(box, agent, folder):
+    """Wherever the API copies: moving to another file system and back, and joining parts."""
+    shm = f"/dev/shm/{uuid.uuid4().hex}"
+
+    def allocated(path: str) -> int:
+        return int(box.commands.run(f"stat -c %b {path}").stdout) * 512
+
+    box.commands.run("printf begin > sparse; truncate -s 1G sparse; printf end >> sparse; truncate -s 2G sparse", cwd=folder)
+    digest = box.commands.run("head -c 5 sparse; tail -c +1073741825 sparse | head -c 3", cwd=folder).stdout
+    assert digest == "beginend"
+    try:
+        for path in (shm, f"{folder}/back"):
+            source = f"{folder}/sparse" if path == shm else shm
+            box.files.rename(source, path)
+            assert box.files.get_info(path).size == 2 * GIB and allocated(path) < MIB
+            assert agent.download(path, Range="bytes=1073741822-1073741828")[1] == b"\0\0end\0\0"
+        box.commands.run("mv back part-1; printf tail > part-2", cwd=folder)
+        status, _, _ = agent.send("POST", "/files/compose", headers=agent.headers(Content_Type="application/json"), body=(
+            '{"source_paths":["%s/part-1","%s/part-2"],"destination":"%s/whole"}' % (folder, folder, folder)))
+        assert status == 200
+        assert box.files.get_info(f"{folder}/whole").size == 2 * GIB + 4
+        assert agent.download(f"{folder}/whole", Range="bytes=-6")[1] == b"\0\0tail"
+        assert allocated(f"{folder}/whole") < MIB
+    finally:
+        box.files.remove(shm)

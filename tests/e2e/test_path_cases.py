@@ -61,10 +61,94 @@ def test_f5_paths_mean_the_same_everywhere(box, folder):
     assert box.files.write(f"{folder}/~/~", "tilde").path == f"{folder}/~/~"
 
 
+def test_f5_links_say_where_they_lead_and_are_not_replaced(box, agent, folder):
+    box.commands.run(f"mkdir real && echo old > real/file && ln -s real/file link && ln -s {folder}/real dir && "
+                     "ln -s nowhere broken && ln -s loop loop", cwd=folder)
+    for name, target, kind in (("link", "real/file", "FILE_TYPE_FILE"), ("dir", "real", "FILE_TYPE_DIRECTORY")):
+        # on the wire the type is the target's; the client makes the rest of it
+        raw = agent.call("filesystem.Filesystem/Stat", {"path": f"{folder}/{name}"})["entry"]
+        assert (raw["type"], raw["isSymlink"], raw["symlinkTarget"]) == (kind, True, f"{folder}/{target}")
+        entry = box.files.get_info(f"{folder}/{name}")
+        assert (entry.type, entry.symlink_target, entry.name) == (FileType.SYMLINK, f"{folder}/{target}", name)
+    plain = box.files.get_info(f"{folder}/real/file")
+    assert (plain.type, plain.symlink_target) == (FileType.FILE, None)
+    # through a linked folder the asked path stays; links below are shown and not entered
+    assert [entry.path for entry in box.files.list(f"{folder}/dir")] == [f"{folder}/dir/file"]
+    listed = {entry.path.removeprefix(folder + "/") for entry in box.files.list(folder, depth=5)}
+    assert listed == {"dir", "link", "real", "real/file"}, "the client leaves out what leads nowhere"
+    assert box.files.get_info(f"{folder}/broken").symlink_target == f"{folder}/nowhere"
+    box.files.write(f"{folder}/link", "new")
+    assert box.commands.run("readlink link; cat real/file", cwd=folder).stdout == "real/file\nnew"
+    box.files.write(f"{folder}/broken", "made")
+    assert box.commands.run("readlink broken; cat nowhere", cwd=folder).stdout == "nowhere\nmade"
+    for path in ("loop", "loop/x"):
+        with pytest.raises(Exception) as looping:
+            box.files.read(f"{folder}/{path}")
+        assert "500" not in str(looping.value) and "internal" not in str(looping.value).lower()
+    box.files.remove(f"{folder}/dir")
+    assert box.files.read(f"{folder}/real/file") == "new", "removing a link removes the link"
+
+
+def test_f6_what_is_missing_is_not_found(box, agent, folder):
+    box.files.write(f"{folder}/file", "x")
+    for missing in (f"{folder}/none", f"{folder}/none/deeper", f"{folder}/file/below"):
+        for service, message in (("Stat", {"path": missing}), ("ListDir", {"path": missing}),
+                                 ("Move", {"source": missing, "destination": f"{folder}/moved"})):
+            status, body = agent.status(f"filesystem.Filesystem/{service}", message)
+            assert (status, body["code"]) == (404, "not_found") and missing in body["message"], service
+        status, body, headers = agent.download(missing)
+        assert status == 404 and headers["Content-Type"].startswith("application/json")
+        assert b'"code":404' in body.replace(b" ", b"") and missing.encode() in body
+        with pytest.raises(FileNotFoundException):
+            box.files.read(missing)
+        with pytest.raises(FileNotFoundException):
+            box.files.rename(missing, f"{folder}/moved")
+        assert not box.files.exists(missing)
+        # what should go away and is not there is as it should be (contract 3.4)
+        assert agent.status("filesystem.Filesystem/Remove", {"path": missing})[0] == 200
+    # what stands in the way is the caller's mistake, not the server's
+    for status in (agent.status("filesystem.Filesystem/MakeDir", {"path": f"{folder}/file/below"})[0],
+                   agent.status("filesystem.Filesystem/MakeDir", {"path": f"{folder}/file"})[0],
+                   agent.status("filesystem.Filesystem/Move", {"source": f"{folder}/file", "destination": f"{folder}/file/x"})[0],
+                   agent.upload(f"{folder}/file/below", b"x")[0], agent.upload(folder, b"x")[0], agent.download(folder)[0]):
+        assert 400 <= status < 500
+    assert box.files.read(f"{folder}/file") == "x"
+
+
 NAMES = ["plain", "with space", " lead and trail ", "quote'\"", "per%20cent%", "ünïcode-日本", "\U0001f4a9", "-leading-dash",
          "--",
          "new\nline", "a\r\nX-Injected: yes", "tab\t", "back\\slash", "semi;colon; filename=\"other\"", "*?[x]", "$(id)`id`",
          "#hash?query&a=b", "plus+sign", ".hidden", "...", "~", "é" * 127, "\x01\x7f"]
+
+
+def test_f10_odd_names_round_trip(box, agent, folder):
+    for name in NAMES:
+        path = f"{folder}/{name}"
+        box.files.write(path, name)
+        assert box.files.read(path) == name
+        assert box.files.get_info(path).name == name
+        box.files.write(path, name * 2, use_octet_stream=True)
+        assert box.files.read(path) == name * 2
+        status, body, headers = agent.download(path)
+        assert (status, body.decode()) == (200, name * 2) and "X-Injected" not in headers
+        disposition = headers["Content-Disposition"]
+        extended = re.search(r"filename\*=UTF-8''([A-Za-z0-9!#$&+.^_`|~%-]+)$", disposition)  # RFC 5987, RFC 6266
+        if extended:
+            assert unquote_to_bytes(extended[1]).decode() == name
+        else:
+            quoted = re.fullmatch(r'inline; filename="((?:[^"\\]|\\.)*)"', disposition)
+            assert re.sub(r"\\(.)", r"\1", quoted[1]) == name and name.isascii()
+    assert sorted(entry.name for entry in box.files.list(folder)) == sorted(NAMES)
+    seen = box.commands.run(f"find {folder} -mindepth 1 -printf '%f\\0'").stdout.split("\0")[:-1]
+    assert sorted(seen) == sorted(NAMES)
+    # several at once: then the names travel in the form
+    box.files.write_files([{"path": f"{folder}/form/{name}", "data": name} for name in NAMES])
+    seen = box.commands.run(f"find {folder}/form -mindepth 1 -printf '%f\\0'").stdout.split("\0")[:-1]
+    assert sorted(seen) == sorted(NAMES)
+    for name in NAMES:
+        assert box.files.rename(f"{folder}/{name}", f"{folder}/moved/{name}").name == name
+        box.files.remove(f"{folder}/moved/{name}")
+    assert box.files.list(f"{folder}/moved") == []
 
 
 def test_f10_names_that_are_no_text_do_no_harm(box, folder):

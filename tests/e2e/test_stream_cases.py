@@ -104,6 +104,30 @@ def test_x6_a_client_that_reads_nothing_costs_no_memory(server, box, agent):
             stream.drop()
 
 
+def test_x8_starts_that_are_cancelled_at_once_leave_nothing_and_do_not_hold_up_the_stop():
+    server = Server()
+    try:
+        sandbox = Sandbox.create("base", timeout=600, api_key=server.key, api_url=server.url, sandbox_url=server.url)
+        with Agent(server, sandbox) as agent:
+            def cancelled_start(*command: str, reset: bool) -> None:
+                another = agent.another()
+                another.ask("process.Process/Start", {"process": {"cmd": command[0], "args": list(command[1:])}})
+                hang_up(another.connection, reset)
+
+            inside, outside = agent.open_files(), open_files(server.process.pid)
+            for n in range(100):
+                cancelled_start("/bin/sleep", "0.5", reset=n % 2 == 0)
+            eventually(lambda: agent.pids() == [] and agent.open_files() <= inside + 40, 60)
+            eventually(lambda: open_files(server.process.pid) <= outside + 40, 60)
+            assert agent.run("/bin/echo", "well").stdout == b"well\n"
+            for n in range(30):
+                cancelled_start("/bin/sleep", "1000", reset=n % 2 == 0)
+        server.stop()
+        assert server.process.returncode == 0
+    finally:
+        server.close()
+
+
 def test_x9_a_thousand_disconnects_in_the_middle_crash_nothing(server, box, agent):
     """Each client leaves at a random point of a random exchange: in the request, before the answer, in the stream."""
     box.files.write("/tmp/x9/big", os.urandom(1 << 20))
