@@ -32,7 +32,7 @@ void check(const std::string& body) {
     if (second->network_json.empty()) return;
     const auto again =
         parse_create(R"({"templateID":"b","network":)" + second->network_json + "}", Generation::v2);
-    if (!again || !same_network(*again, *second) || again->network_json != second->network_json) std::abort();
+    if (!again || !same_network(*again, *second)) std::abort();
 }
 
 }  // namespace

@@ -74,6 +74,9 @@ TEST(CreateRequest, GarbageIsOneClearError) {
     for (auto body : {"", "   ", "[]", "nonsense", "{\"a\":", "\"x\"", "{\"templateID\":\"b\"} x"})
         EXPECT_EQ(parse_create(body, Generation::v2).error().code, ErrorCode::invalid_argument) << body;
     EXPECT_FALSE(parse_create(std::string(100'000, '['), Generation::v2));
+    // It would be given back as something that is no JSON number.
+    EXPECT_FALSE(parse_create(R"({"templateID":"b","network":{"x":[2e722]}})", Generation::v2));
+    EXPECT_TRUE(parse_create(R"({"templateID":"b","network":{"x":[2e72]}})", Generation::v2));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "api/fields.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <boost/json.hpp>
@@ -7,6 +8,19 @@
 
 namespace gb::api {
 namespace json = boost::json;
+
+namespace {
+
+// The library reads 2e722 as infinity, which no JSON can say again.
+bool is_finite(const json::value& value) {
+    if (const auto* number = value.if_double()) return std::isfinite(*number);
+    if (const auto* list = value.if_array()) return std::ranges::all_of(*list, is_finite);
+    if (const auto* object = value.if_object())
+        return std::ranges::all_of(*object, [](const auto& member) { return is_finite(member.value()); });
+    return true;
+}
+
+}  // namespace
 
 Result<json::object> parse_object(std::string_view body, bool may_be_empty) {
     if (body.find_first_not_of(" \t\r\n") == std::string_view::npos) {
@@ -21,6 +35,8 @@ Result<json::object> parse_object(std::string_view body, bool may_be_empty) {
         return fail(ErrorCode::invalid_argument, fmt::format("validation error: the body is not JSON: {}", ec.message()));
     if (!value.is_object())
         return fail(ErrorCode::invalid_argument, "validation error: the body must be a JSON object");
+    if (!is_finite(value))
+        return fail(ErrorCode::invalid_argument, "validation error: the body holds a number that is too large");
     return std::move(value.get_object());
 }
 
