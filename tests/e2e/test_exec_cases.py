@@ -82,7 +82,7 @@ def test_x18_a_long_command_works_or_is_refused_clearly(box, agent):
     with pytest.raises(InvalidArgumentException) as refused:
         box.commands.run("true " + "x" * 200_000)
     assert "too long" in str(refused.value) and "128 KiB" in str(refused.value)
-    for args in (["y" * 120_000] * 30, ["z" * 5_000_000]):
+    for args in (["y" * 120_000] * 30, ["z" * 5_000_000], ["above what a message may have" * 2_500_000]):
         with pytest.raises(Failed) as refused:
             agent.run("/bin/true", *args)
         assert refused.value.code in ("invalid_argument", "resource_exhausted"), refused.value
