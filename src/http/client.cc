@@ -1,8 +1,8 @@
 #include "http/client.h"
 
-#include <sys/socket.h>
-
 #include <array>
+
+#include <sys/socket.h>
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -45,16 +45,22 @@ struct ClientConnection::Impl {
         co_return Status{};
     }
 
-    // False at the end of the connection.
-    awaitable<Result<bool>> fill() {
-        auto [ec, n] = co_await socket.async_read_some(asio::buffer(chunk), kToken);
-        if (ec == asio::error::eof) co_return false;
+    // 0 at the end of the connection.
+    awaitable<Result<std::size_t>> read(asio::mutable_buffer room) {
+        auto [ec, n] = co_await socket.async_read_some(room, kToken);
+        if (ec == asio::error::eof) co_return std::size_t{0};
         if (ec) {
             failed = true;
             co_return std::unexpected(broken(ec));
         }
+        co_return n;
+    }
+
+    // False at the end of the connection.
+    awaitable<Result<bool>> fill() {
+        GB_CO_TRY_ASSIGN(const std::size_t n, co_await read(asio::buffer(chunk)));
         input.append(chunk.data(), n);
-        co_return true;
+        co_return n > 0;
     }
 };
 
@@ -66,7 +72,8 @@ ClientConnection::~ClientConnection() = default;
 ClientConnection::ClientConnection(ClientConnection&&) noexcept = default;
 ClientConnection& ClientConnection::operator=(ClientConnection&&) noexcept = default;
 
-awaitable<Result<ClientConnection>> ClientConnection::connect(tcp::endpoint to, std::chrono::milliseconds timeout) {
+awaitable<Result<ClientConnection>> ClientConnection::connect(tcp::endpoint to,
+                                                              std::chrono::milliseconds timeout) {
     auto executor = co_await asio::this_coro::executor;
     // Shared with the timer's handler, which may be queued already when this frame ends.
     struct Attempt {
@@ -88,8 +95,8 @@ awaitable<Result<ClientConnection>> ClientConnection::connect(tcp::endpoint to, 
                        fmt::format("no connection to {}:{} within {} ms", to.address().to_string(), to.port(),
                                    timeout.count()));
     if (ec)
-        co_return fail(ErrorCode::unavailable,
-                       fmt::format("connect to {}:{}: {}", to.address().to_string(), to.port(), ec.message()));
+        co_return fail(ErrorCode::unavailable, fmt::format("connect to {}:{}: {}", to.address().to_string(),
+                                                           to.port(), ec.message()));
     co_return ClientConnection(std::move(attempt->socket));
 }
 
@@ -160,6 +167,12 @@ awaitable<Result<std::string_view>> ClientConnection::next() {
             co_return std::unexpected(piece.error());
         }
         if (!piece->empty() || impl.parser->done()) co_return *piece;
+        if (const std::span<char> room = impl.parser->body_room(impl.input); !room.empty()) {
+            GB_CO_TRY_ASSIGN(const std::size_t n, co_await impl.read(asio::buffer(room.data(), room.size())));
+            if (n > 0) co_return impl.parser->took(n);
+            impl.parser->set_eof();
+            continue;
+        }
         GB_CO_TRY_ASSIGN(bool more, co_await impl.fill());
         if (!more) impl.parser->set_eof();
     }
@@ -178,7 +191,8 @@ awaitable<Result<std::string>> ClientConnection::read_all(std::size_t limit) {
     }
 }
 
-awaitable<Result<ClientConnection::Response>> ClientConnection::request(RequestHead head, std::string_view body,
+awaitable<Result<ClientConnection::Response>> ClientConnection::request(RequestHead head,
+                                                                        std::string_view body,
                                                                         std::size_t limit) {
     GB_CO_TRY(co_await start(std::move(head), body.size()));
     GB_CO_TRY(co_await write(body));

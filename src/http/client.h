@@ -26,8 +26,8 @@ class ClientConnection {
 
     static awaitable<Result<ClientConnection>> connect(tcp::endpoint to, std::chrono::milliseconds timeout);
 
-    // Sends the head. With `length` exactly that many bytes must follow by write(), without it the body is chunked
-    // and ended by finish(). A length of 0 needs neither.
+    // Sends the head. With `length` exactly that many bytes must follow by write(), without it the body is
+    // chunked and ended by finish(). A length of 0 needs neither.
     awaitable<Status> start(RequestHead head, std::optional<std::uint64_t> length);
     awaitable<Status> write(std::string_view piece);
     awaitable<Status> finish();

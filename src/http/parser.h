@@ -1,8 +1,11 @@
-// Beast's HTTP/1 parser used without its I/O: bytes in, heads and body pieces out. Internal to this folder; the only
-// header that sees Beast.
+// Beast's HTTP/1 parser used without its I/O: bytes in, heads and body pieces out. Internal to this folder;
+// the only header that sees Beast.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -17,7 +20,8 @@ namespace gb::http::detail {
 
 namespace beast = boost::beast;
 
-// Feeds one message from `input`, a buffer that the owner fills from its socket. What the parser has used is erased.
+// Feeds one message from `input`, a buffer that the owner fills from its socket. What the parser has used is
+// erased.
 template <bool is_request>
 class MessageParser {
   public:
@@ -41,8 +45,29 @@ class MessageParser {
         return true;
     }
 
+    // A body of known length goes past Beast, without a copy: where its next bytes are to be read to while
+    // none of them is in `input`. Empty for every other body.
+    std::span<char> body_room(const std::string& input) {
+        if (!counted() || left_ == 0 || !input.empty() || at_eof_) return {};
+        return {piece_.data(), static_cast<std::size_t>(std::min<std::uint64_t>(left_, piece_.size()))};
+    }
+    // That many bytes were read there; they are the next piece.
+    std::string_view took(std::size_t count) {
+        left_ -= count;
+        return {piece_.data(), count};
+    }
+
     // The next piece of the body: empty while more input is needed and at the end (see done()).
     Result<std::string_view> parse_body(std::string& input) {
+        if (counted()) {
+            const std::size_t count =
+                static_cast<std::size_t>(std::min<std::uint64_t>({left_, input.size(), piece_.size()}));
+            if (count == 0 && left_ > 0 && at_eof_)
+                return fail(ErrorCode::unavailable, "connection closed in the middle of a message");
+            std::copy_n(input.data(), count, piece_.data());
+            input.erase(0, count);
+            return took(count);
+        }
         auto& body = parser_.get().body();
         body.data = piece_.data();
         body.size = piece_.size();
@@ -63,7 +88,8 @@ class MessageParser {
             }
             if (ec == beast::http::error::need_buffer) break;
             if (ec == beast::http::error::need_more) {
-                if (at_eof_) return fail(ErrorCode::unavailable, "connection closed in the middle of a message");
+                if (at_eof_)
+                    return fail(ErrorCode::unavailable, "connection closed in the middle of a message");
                 // What is left is the header of a chunk, or the trailers, without their end.
                 in_chunk_header_ = !input.empty();
                 if (input.size() > max_header_bytes_)
@@ -78,7 +104,7 @@ class MessageParser {
 
     void set_eof() { at_eof_ = true; }
     void skip_body() { parser_.skip(true); }  // answers to HEAD, 204, 304: call before parse_head
-    [[nodiscard]] bool done() { return parser_.is_done(); }
+    [[nodiscard]] bool done() { return counted() ? left_ == 0 : parser_.is_done(); }
     [[nodiscard]] bool keep_alive() const { return parser_.get().keep_alive(); }
     // A transfer coding other than chunked: the parser would take the message to have no body.
     [[nodiscard]] bool unknown_framing() const {
@@ -95,8 +121,18 @@ class MessageParser {
     }
 
   private:
-    // Beast 1.81 asserts that five bytes are there when it looks at the beginning of a last chunk ("0", CR LF and the
-    // end of the trailers) again. A peer may send them one by one.
+    // Decided once, when the head is complete.
+    bool counted() {
+        if (!decided_ && parser_.is_header_done()) {
+            decided_ = true;
+            counted_ = !parser_.is_done() && !parser_.chunked() && parser_.content_length().has_value();
+            if (counted_) left_ = *parser_.content_length();
+        }
+        return counted_;
+    }
+
+    // Beast 1.81 asserts that five bytes are there when it looks at the beginning of a last chunk ("0", CR LF
+    // and the end of the trailers) again. A peer may send them one by one.
     [[nodiscard]] bool may_be_shown(std::string_view input) const {
         return !in_chunk_header_ || input.size() >= 5 || !input.starts_with('0');
     }
@@ -104,7 +140,9 @@ class MessageParser {
     std::size_t max_header_bytes_;
     bool in_chunk_header_ = false;
     beast::http::parser<is_request, beast::http::buffer_body> parser_;
-    std::array<char, 65536> piece_;
+    std::array<char, std::size_t{128} * 1024> piece_;
+    std::uint64_t left_ = 0;
+    bool decided_ = false, counted_ = false;
     bool at_eof_ = false;
 };
 

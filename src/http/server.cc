@@ -1,20 +1,21 @@
 #include "http/server.h"
 
-#include <unistd.h>
-
-#include <sys/socket.h>
-
 #include <array>
 #include <unordered_map>
+
+#include <sys/sendfile.h>
+#include <sys/socket.h>
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "http/parser.h"
@@ -22,6 +23,7 @@
 namespace gb::http {
 namespace {
 
+constexpr std::uint64_t kFilePiece = 1 << 20;
 constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
 
 Error broken(const boost::system::error_code& ec) {
@@ -70,8 +72,12 @@ class ExchangeIo final : public BodyReader, public ResponseWriter {
   public:
     ExchangeIo(tcp::socket& socket, std::string& input, detail::MessageParser<true>& parser, bool head_only,
                bool expects_continue, int version)
-        : socket_(socket), input_(input), parser_(parser), head_only_(head_only),
-          expects_continue_(expects_continue), version_(version) {}
+        : socket_(socket),
+          input_(input),
+          parser_(parser),
+          head_only_(head_only),
+          expects_continue_(expects_continue),
+          version_(version) {}
 
     awaitable<Result<std::string_view>> next() override {
         if (expects_continue_ && !started_) {
@@ -81,12 +87,15 @@ class ExchangeIo final : public BodyReader, public ResponseWriter {
         for (;;) {
             GB_CO_TRY_ASSIGN(std::string_view piece, parser_.parse_body(input_));
             if (!piece.empty() || parser_.done()) co_return piece;
-            auto [ec, n] = co_await socket_.async_read_some(asio::buffer(chunk_), kToken);
+            const std::span<char> room = parser_.body_room(input_);
+            auto [ec, n] = co_await socket_.async_read_some(
+                room.empty() ? asio::buffer(chunk_) : asio::buffer(room.data(), room.size()), kToken);
             if (ec == asio::error::eof) {
                 parser_.set_eof();
                 continue;
             }
             if (ec) co_return std::unexpected(broken(ec));
+            if (!room.empty()) co_return parser_.took(n);
             input_.append(chunk_.data(), n);
         }
     }
@@ -120,12 +129,41 @@ class ExchangeIo final : public BodyReader, public ResponseWriter {
             *left_ -= piece.size();
             co_return co_await raw(piece);
         }
-        if (version_ < 11) co_return co_await raw(piece);  // HTTP/1.0: the end of the connection ends the body
+        if (version_ < 11)
+            co_return co_await raw(piece);  // HTTP/1.0: the end of the connection ends the body
         std::string size = fmt::format("{:x}\r\n", piece.size());
         std::array<asio::const_buffer, 3> parts{asio::buffer(size), asio::buffer(piece.data(), piece.size()),
                                                 asio::buffer("\r\n", 2)};
         auto [ec, n] = co_await asio::async_write(socket_, parts, kToken);
         if (ec) co_return std::unexpected(fail_write(ec));
+        co_return Status{};
+    }
+
+    awaitable<Status> write_file(int fd, std::uint64_t length) override {
+        if (!started_ || finished_ || !left_ || length > *left_)
+            co_return fail(ErrorCode::internal, "a file needs an answer of known length");
+        if (head_only_) co_return Status{};
+        boost::system::error_code ignored;
+        socket_.native_non_blocking(true, ignored);
+        while (length > 0) {
+            const ssize_t n =
+                ::sendfile(socket_.native_handle(), fd, nullptr,
+                           static_cast<std::size_t>(std::min<std::uint64_t>(length, kFilePiece)));
+            if (n > 0) {
+                length -= static_cast<std::uint64_t>(n);
+                *left_ -= static_cast<std::uint64_t>(n);
+                // A client that is as fast as the disk must not keep the loop to itself.
+                co_await asio::post(socket_.get_executor(), asio::use_awaitable);
+            } else if (n < 0 && errno == EAGAIN) {
+                auto [ec] = co_await socket_.async_wait(tcp::socket::wait_write, kToken);
+                if (ec) co_return std::unexpected(fail_write(ec));
+            } else if (n == 0 || errno != EINTR) {
+                // Its head has promised more: cut, so that nobody takes this for whole.
+                abort();
+                if (n == 0) co_return fail(ErrorCode::aborted, "the file has become shorter");
+                co_return fail_errno("send a file");
+            }
+        }
         co_return Status{};
     }
 
@@ -320,8 +358,9 @@ awaitable<void> Server::Impl::serve(tcp::socket accepted) {
         request.target = std::string(message.target().data(), message.target().size());
         request.headers = parser->headers();
         const int version = static_cast<int>(message.version());
-        auto io = std::make_unique<ExchangeIo>(socket, input, *parser, request.method == "HEAD",
-                                               iequals(request.headers.get("Expect"), "100-continue"), version);
+        auto io =
+            std::make_unique<ExchangeIo>(socket, input, *parser, request.method == "HEAD",
+                                         iequals(request.headers.get("Expect"), "100-continue"), version);
         auto target = parse_target(request.target);
         if (!target) {
             co_await io->send_json(400, error_json(400, target.error().message));
@@ -331,7 +370,8 @@ awaitable<void> Server::Impl::serve(tcp::socket accepted) {
         }
         if (io->upgraded()) co_return;
         if (!io->started()) co_await io->send_json(500, error_json(500, "the request was not answered"));
-        if (!io->finished()) io->close_after();  // a stream that its handler gave up: cut, so that the client knows
+        if (!io->finished())
+            io->close_after();  // a stream that its handler gave up: cut, so that the client knows
         close = io->must_close() || !parser->keep_alive();
         if (!parser->done()) {
             limit(options.header_timeout);
@@ -375,8 +415,9 @@ Result<tcp::endpoint> Server::listen(const tcp::endpoint& where) {
     auto acceptor = std::make_shared<tcp::acceptor>(impl_->executor);
     boost::system::error_code ec;
     auto failed = [&](std::string_view what) -> std::unexpected<Error> {
-        return fail(ec == boost::system::errc::address_in_use ? ErrorCode::already_exists : ErrorCode::unavailable,
-                    fmt::format("{} {}:{}: {}", what, where.address().to_string(), where.port(), ec.message()));
+        return fail(
+            ec == boost::system::errc::address_in_use ? ErrorCode::already_exists : ErrorCode::unavailable,
+            fmt::format("{} {}:{}: {}", what, where.address().to_string(), where.port(), ec.message()));
     };
     if (acceptor->open(where.protocol(), ec); ec) return failed("open");
     if (acceptor->set_option(tcp::acceptor::reuse_address(true), ec); ec) return failed("set up");

@@ -1,6 +1,6 @@
 // An HTTP/1.1 server on Asio coroutines: keep-alive, chunked bodies both ways, each write flushed at once
-// (TCP_NODELAY), upgrades handed over as a bare socket. Handlers run on the server's executor, one coroutine a
-// connection; a handler that blocks its thread blocks every connection.
+// (TCP_NODELAY), upgrades handed over as a bare socket. Handlers run on the server's executor, one coroutine
+// a connection; a handler that blocks its thread blocks every connection.
 #pragma once
 
 #include <chrono>
@@ -28,7 +28,7 @@ using tcp = asio::ip::tcp;
 class BodyReader {
   public:
     virtual ~BodyReader() = default;
-    // The next piece, at most 64 KiB; empty at the end of the body. Valid until the next call.
+    // The next piece, at most 128 KiB; empty at the end of the body. Valid until the next call.
     virtual awaitable<Result<std::string_view>> next() = 0;
     // All that is left; too_large beyond `limit` bytes.
     awaitable<Result<std::string>> read_all(std::size_t limit);
@@ -41,11 +41,15 @@ class ResponseWriter {
     // A whole answer. Content-Length is added; Content-Type is the caller's.
     virtual awaitable<Status> send(int status, Headers headers, std::string_view body) = 0;
     // Opens a streamed answer: with `length` the body must be exactly that long, without it is chunked.
-    virtual awaitable<Status> start(int status, Headers headers, std::optional<std::uint64_t> length = {}) = 0;
+    virtual awaitable<Status> start(int status, Headers headers,
+                                    std::optional<std::uint64_t> length = {}) = 0;
     virtual awaitable<Status> write(std::string_view piece) = 0;
+    // The next `length` bytes of a file that sendfile(2) can read, from its offset; only for a body of known
+    // length. aborted when the file ends early; then the connection is cut.
+    virtual awaitable<Status> write_file(int fd, std::uint64_t length) = 0;
     virtual awaitable<Status> finish() = 0;
-    // Answers 101 (or whatever `head` says) and gives the connection away: no further HTTP on it. `early` receives
-    // bytes that the client sent behind the request already.
+    // Answers 101 (or whatever `head` says) and gives the connection away: no further HTTP on it. `early`
+    // receives bytes that the client sent behind the request already.
     virtual awaitable<Result<tcp::socket>> upgrade(ResponseHead head, std::string& early) = 0;
     [[nodiscard]] virtual bool started() const = 0;
     // Completes when the client has closed the connection or it broke; never while it stays open.
@@ -69,9 +73,9 @@ using Handler = std::function<awaitable<void>(Exchange&)>;
 
 struct ServerOptions {
     std::size_t max_header_bytes = 64 * 1024;
-    std::chrono::seconds idle_timeout{620};    // between requests of one connection
-    std::chrono::seconds header_timeout{30};   // from the first byte of a head to its end
-    std::size_t max_connections = 10'000;      // more are accepted and closed at once
+    std::chrono::seconds idle_timeout{620};   // between requests of one connection
+    std::chrono::seconds header_timeout{30};  // from the first byte of a head to its end
+    std::size_t max_connections = 10'000;     // more are accepted and closed at once
 };
 
 class Server {

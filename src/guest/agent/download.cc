@@ -52,23 +52,6 @@ Result<std::size_t> read_some(int fd, std::array<char, kPiece>& buffer, std::siz
     }
 }
 
-// Exactly `length` bytes from the current position. If the file has become shorter the connection is cut: the
-// client must not take it for whole.
-awaitable<void> send_exactly(Exchange& exchange, int fd, std::uint64_t length) {
-    auto buffer = std::make_unique<std::array<char, kPiece>>();
-    while (length > 0) {
-        const auto n =
-            read_some(fd, *buffer, static_cast<std::size_t>(std::min<std::uint64_t>(length, kPiece)));
-        if (!n || *n == 0) {
-            exchange.response.abort();
-            co_return;
-        }
-        if (!co_await exchange.response.write(std::string_view(buffer->data(), *n))) co_return;
-        length -= *n;
-    }
-    co_await exchange.response.finish();
-}
-
 awaitable<void> send_to_end(Exchange& exchange, int fd, std::string_view first, bool zipped) {
     auto buffer = std::make_unique<std::array<char, kPiece>>();
     std::optional<Deflater> deflater;
@@ -99,12 +82,17 @@ http::Headers file_headers(const Exchange& exchange, const Source& source) {
     return headers;
 }
 
+// From the current position; a file that has become shorter cuts the connection.
+awaitable<void> send_bytes(Exchange& exchange, int status, http::Headers headers, int fd,
+                           std::uint64_t length) {
+    if (!co_await exchange.response.start(status, std::move(headers), length)) co_return;
+    if (co_await exchange.response.write_file(fd, length)) co_await exchange.response.finish();
+}
+
 awaitable<void> send_range(Exchange& exchange, const Source& source, ByteRange range, http::Headers headers) {
     headers.add("Content-Range", fmt::format("bytes {}-{}/{}", range.first, range.last, source.info.st_size));
     ::lseek(source.fd.get(), static_cast<off_t>(range.first), SEEK_SET);
-    const std::uint64_t length = range.last - range.first + 1;
-    if (co_await exchange.response.start(206, std::move(headers), length))
-        co_await send_exactly(exchange, source.fd.get(), length);
+    co_await send_bytes(exchange, 206, std::move(headers), source.fd.get(), range.last - range.first + 1);
 }
 
 awaitable<void> send_zipped(Exchange& exchange, const Source& source, http::Headers headers) {
@@ -167,8 +155,7 @@ awaitable<void> send_file(Exchange& exchange, Source source) {
         co_await send_range(exchange, source, **range, std::move(headers));
         co_return;
     }
-    if (co_await exchange.response.start(200, std::move(headers), size))
-        co_await send_exactly(exchange, fd, size);
+    co_await send_bytes(exchange, 200, std::move(headers), fd, size);
 }
 
 }  // namespace

@@ -183,11 +183,14 @@ StreamWriter::StreamWriter(Exchange& exchange, Encoding encoding)
       zipped_(accepts_coding(exchange.head.headers.get("Connect-Accept-Encoding"), "gzip")) {}
 
 void StreamWriter::add_frame(std::string& frames, const google::protobuf::Message& message) const {
-    const std::string bytes = encode_message(encoding_, message);
-    if (zipped_ && bytes.size() >= kWorthPacking)
-        frames += http::envelope(http::kEnvelopeCompressed, gzip(bytes));
+    add_encoded(frames, encode_message(encoding_, message));
+}
+
+void StreamWriter::add_encoded(std::string& frames, std::string_view message) const {
+    if (zipped_ && message.size() >= kWorthPacking)
+        frames += http::envelope(http::kEnvelopeCompressed, gzip(message));
     else
-        frames += http::envelope(0, bytes);
+        frames += http::envelope(0, message);
 }
 
 awaitable<Status> StreamWriter::open() {

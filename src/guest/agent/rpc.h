@@ -91,6 +91,9 @@ class StreamWriter {
     StreamWriter(Exchange& exchange, Encoding encoding);
     // Appends one message to `frames`: several can go out in one write.
     void add_frame(std::string& frames, const google::protobuf::Message& message) const;
+    // The same with a message that is encoded already, in encoding().
+    void add_encoded(std::string& frames, std::string_view message) const;
+    [[nodiscard]] Encoding encoding() const { return encoding_; }
     awaitable<Status> write(std::string_view frames);
     awaitable<Status> send(const google::protobuf::Message& message);
     awaitable<void> end(Status status);
