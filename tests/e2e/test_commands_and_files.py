@@ -12,6 +12,16 @@ def test_output_exit_code_and_streams(base):
     assert failed.value.exit_code == 7 and failed.value.stderr == "why\n"
 
 
+def test_standard_streams_can_be_opened_by_name(base):
+    for user in ("user", "root"):
+        done = base.commands.run("echo out > /dev/stdout; echo err | tee /dev/stderr > /dev/null", user=user)
+        assert (done.stdout, done.stderr) == ("out\n", "err\n")
+        handle = base.commands.run("cat /dev/stdin", background=True, stdin=True, user=user)
+        handle.send_stdin("in\n")
+        handle.close_stdin()
+        assert handle.wait().stdout == "in\n"
+
+
 def test_users_and_sudo(base):
     assert base.commands.run("whoami").stdout == "user\n"
     assert base.commands.run("whoami", user="root").stdout == "root\n"

@@ -15,7 +15,7 @@ constexpr std::size_t kBatch = 256 * 1024;
 
 const Error kDeadline(ErrorCode::deadline_exceeded, "the command ran into its time limit");
 
-// By hand for JSON: output can be much, and the library takes a hundred times as long as the base64.
+// By hand for JSON: output can be much, and the library takes several times as long as the base64.
 std::string encode_output(Encoding encoding, const OutputEvent& event) {
     if (encoding == Encoding::json) {
         const std::string_view field = event.kind == OutputKind::standard_out     ? "stdout"
