@@ -2,15 +2,18 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 
 #include <sys/ioctl.h>
 #include <sys/wait.h>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/post.hpp>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include "guest/agent/session.h"
 
@@ -160,17 +163,30 @@ awaitable<void> Process::wait_for_room(Output& output) {
 }
 
 awaitable<void> Process::pump(std::shared_ptr<Process> self, Output& output) {
-    std::vector<char> buffer(output.kind == OutputKind::terminal ? kTerminalChunk : kPipeChunk);
+    // One for all processes, because nothing is awaited while it is in use: a thousand silent ones need none.
+    thread_local std::array<char, kPipeChunk> buffer;
+    const std::size_t most = output.kind == OutputKind::terminal ? kTerminalChunk : kPipeChunk;
+    output.descriptor->native_non_blocking(true);
     for (;;) {
         co_await self->wait_for_room(output);
-        auto [ec, n] = co_await output.descriptor->async_read_some(asio::buffer(buffer), kAsTuple);
-        if (ec) break;  // a terminal says "input/output error" when its last program has gone
+        if (!output.descriptor->is_open()) break;
+        const ssize_t n = ::read(output.descriptor->native_handle(), buffer.data(), most);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0 && errno == EAGAIN) {
+            auto [ec] =
+                co_await output.descriptor->async_wait(asio::posix::stream_descriptor::wait_read, kAsTuple);
+            if (ec) break;
+            continue;
+        }
+        if (n <= 0) break;  // a terminal says "input/output error" when its last program has gone
         self->last_output_ = Clock::now();
-        output.must_drain -= std::min(output.must_drain, n);
+        output.must_drain -= std::min(output.must_drain, static_cast<std::size_t>(n));
         if (!self->subscribers_.empty())
-            self->publish(
-                std::make_shared<const Event>(OutputEvent{output.kind, std::string(buffer.data(), n)}));
+            self->publish(std::make_shared<const Event>(
+                OutputEvent{output.kind, std::string(buffer.data(), static_cast<std::size_t>(n))}));
         self->output_changed_.notify();
+        // A program that never stops must not keep the loop to itself.
+        co_await asio::post(self->executor_, asio::use_awaitable);
     }
     output.done = true;
     boost::system::error_code ignored;

@@ -12,6 +12,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/log.h"
+
 namespace gb::agent {
 namespace {
 
@@ -37,6 +39,13 @@ struct Ends {
     UniqueFd standard_in, standard_out, standard_error;  // the program's
 };
 
+// Somebody else's pipe cannot be opened by its name in /proc, which is what `> /dev/stderr` does.
+void give(const UniqueFd& end, const SpawnRequest& owner) {
+    // Best effort: without root it is the agent's own user's already.
+    if (owner.set_credentials && ::fchown(end.get(), owner.uid, owner.gid) != 0)
+        log::debug("pipe not given away", {{"error", Error::from_errno(errno, "fchown").message}});
+}
+
 Result<Ends> make_ends(const Launch& launch) {
     Ends ends;
     if (launch.terminal) {
@@ -52,10 +61,13 @@ Result<Ends> make_ends(const Launch& launch) {
     ends.standard_out = std::move(out.write);
     ends.agent.standard_error = std::move(err.read);
     ends.standard_error = std::move(err.write);
+    give(ends.standard_out, launch.spawn);
+    give(ends.standard_error, launch.spawn);
     if (launch.with_stdin) {
         GB_TRY_ASSIGN(Pipe in, make_pipe());
         ends.agent.standard_in = std::move(in.write);
         ends.standard_in = std::move(in.read);
+        give(ends.standard_in, launch.spawn);
     } else {
         ends.standard_in.reset(::open("/dev/null", O_RDONLY | O_CLOEXEC));
         if (!ends.standard_in) return fail_errno("open /dev/null");
