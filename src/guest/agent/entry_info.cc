@@ -35,7 +35,6 @@ std::string raw_target(const std::string& path) {
 }
 
 void describe_link(const std::string& path, filesystem::EntryInfo& entry) {
-    entry.set_is_symlink(true);
     struct CFree {
         void operator()(char* text) const { ::free(text); }
     };

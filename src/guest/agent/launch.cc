@@ -50,6 +50,7 @@ Result<std::string> working_directory(const ::process::ProcessConfig& config, co
 Environment process_environment(const Settings& settings, const User& user, const Environment& requested) {
     Environment env{
         {"PATH", settings.search_path}, {"HOME", user.home}, {"USER", user.name}, {"LOGNAME", user.name}};
+    if (!user.shell.empty()) env["SHELL"] = user.shell;
     for (const auto& [name, value] : settings.env) env[name] = value;
     for (const auto& [name, value] : requested) env[name] = value;
     return env;

@@ -8,7 +8,7 @@
 
 namespace gb::agent {
 
-// Lowest to highest: PATH, the user's HOME, USER and LOGNAME, the global variables, the request's.
+// Lowest to highest: PATH, the user's HOME, USER, LOGNAME and SHELL, the global variables, the request's.
 Environment process_environment(const Settings& settings, const User& user, const Environment& requested);
 
 // invalid_argument names what is wrong: no program, a NUL byte, a variable without a proper name, a working

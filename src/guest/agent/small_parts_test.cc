@@ -184,6 +184,7 @@ TEST(Environment, RequestsWinOverGlobalsOverDefaults) {
     EXPECT_EQ(env.at("HOME"), "/elsewhere");
     EXPECT_EQ(env.at("USER"), "user");
     EXPECT_EQ(env.at("LOGNAME"), "user");
+    EXPECT_EQ(env.at("SHELL"), "/bin/bash");
     EXPECT_EQ(env.at("PATH"), settings.search_path);
 }
 
