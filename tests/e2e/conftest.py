@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import uuid
 from pathlib import Path
 
 import pytest
@@ -123,6 +124,34 @@ def base(server):
     sandbox = Sandbox.create("base", timeout=300)
     yield sandbox
     sandbox.kill()
+
+
+@pytest.fixture(scope="module")
+def box(server):
+    """One sandbox of base for all tests of a file; each leaves it as it was."""
+    from e2b import Sandbox
+
+    sandbox = Sandbox.create("base", timeout=1800)
+    yield sandbox
+    sandbox.kill()
+
+
+@pytest.fixture
+def agent(server, box):
+    """The agent of the box as bytes: raw_agent.py."""
+    from raw_agent import Agent
+
+    with Agent(server, box) as connection:
+        yield connection
+
+
+@pytest.fixture
+def folder(box):
+    """A new folder in the box for one test."""
+    path = f"/home/user/{uuid.uuid4().hex}"
+    box.files.make_dir(path)
+    yield path
+    box.commands.run(f"rm -rf {path}")
 
 
 def eventually(check, seconds: float = 30, every: float = 0.2):

@@ -5,7 +5,7 @@ import uuid
 import pytest
 from conftest import eventually
 from e2b import Sandbox
-from e2b.exceptions import AuthenticationException, NotFoundException, SandboxException
+from e2b.exceptions import AuthenticationException, NotFoundException
 
 
 def test_a_wrong_key_is_401_and_is_not_repeated_in_the_answer(server):

@@ -11,19 +11,7 @@ from e2b import CommandExitException, InvalidArgumentException, PtySize, Sandbox
 from e2b.exceptions import SandboxNotRunningException
 from raw_agent import Agent, Cut, Failed
 
-
-@pytest.fixture(scope="module")
-def box(server, elders):
-    """One sandbox for all tests of this file; each leaves it as it was. The elders begin to grow old."""
-    sandbox = Sandbox.create("base", timeout=1800)
-    yield sandbox
-    sandbox.kill()
-
-
-@pytest.fixture
-def agent(server, box):
-    with Agent(server, box) as connection:
-        yield connection
+pytestmark = pytest.mark.usefixtures("elders")  # what must age begins to
 
 
 def commands_with(sandbox, text: str) -> list:

@@ -4,7 +4,6 @@ import os
 import socket
 import subprocess
 import tempfile
-import time
 from pathlib import Path
 
 from conftest import GLOVEBOX, TEMPLATES, Server, eventually

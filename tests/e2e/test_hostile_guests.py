@@ -1,5 +1,4 @@
 """A guest may destroy itself and nothing else: after each attack the server and a neighbour answer on."""
-import time
 
 import pytest
 from conftest import eventually

@@ -4,32 +4,8 @@ import uuid
 from urllib.parse import unquote_to_bytes
 
 import pytest
-from e2b import FileType, InvalidArgumentException, Sandbox
+from e2b import FileType, InvalidArgumentException
 from e2b.exceptions import FileNotFoundException
-from raw_agent import Agent
-
-
-@pytest.fixture(scope="module")
-def box(server):
-    """One sandbox for all tests of this file."""
-    sandbox = Sandbox.create("base", timeout=1800)
-    yield sandbox
-    sandbox.kill()
-
-
-@pytest.fixture
-def agent(server, box):
-    with Agent(server, box) as connection:
-        yield connection
-
-
-@pytest.fixture
-def folder(box):
-    """A new folder for one test."""
-    path = f"/home/user/{uuid.uuid4().hex}"
-    box.files.make_dir(path)
-    yield path
-    box.commands.run(f"rm -rf {path}")
 
 
 def test_f5_paths_mean_the_same_everywhere(box, folder):

@@ -14,20 +14,6 @@ DISCONNECTS = 1000
 BROKEN = b"\xe2\x82 \xff\xfe \xc0\xaf \xed\xa0\x80 \xf0\x9f\x92 \x80\x80 \xe2"
 
 
-@pytest.fixture(scope="module")
-def box(server):
-    """One sandbox for all tests of this file."""
-    sandbox = Sandbox.create("base", timeout=1800)
-    yield sandbox
-    sandbox.kill()
-
-
-@pytest.fixture
-def agent(server, box):
-    with Agent(server, box) as connection:
-        yield connection
-
-
 def resident_kib(pid: int) -> int:
     return int(Path(f"/proc/{pid}/status").read_text().split("VmRSS:")[1].split()[0])
 

@@ -3,24 +3,9 @@ import hashlib
 import random
 
 import pytest
-from e2b import PtySize, Sandbox
-from raw_agent import Agent
+from e2b import PtySize
 
 BOX = "┌──┬──┐\n│ é│日本│ ✓\n└──┴──┘"
-
-
-@pytest.fixture(scope="module")
-def box(server):
-    """One sandbox for all tests of this file."""
-    sandbox = Sandbox.create("base", timeout=1800)
-    yield sandbox
-    sandbox.kill()
-
-
-@pytest.fixture
-def agent(server, box):
-    with Agent(server, box) as connection:
-        yield connection
 
 
 @pytest.fixture

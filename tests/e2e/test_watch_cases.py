@@ -1,40 +1,16 @@
 """Watching folders: case F8, and what the contract (3.4) promises of events."""
 import threading
 import time
-import uuid
 from pathlib import Path
 
 import pytest
 from conftest import eventually
-from e2b import FileType, InvalidArgumentException, Sandbox, SandboxException
+from e2b import FileType, InvalidArgumentException, SandboxException
 from e2b import FilesystemEventType as Type
 from e2b.exceptions import FileNotFoundException
 from raw_agent import Agent, Failed
 
 TINY_FUSE = Path(__file__).parent / "guest/tiny_fuse.py"
-
-
-@pytest.fixture(scope="module")
-def box(server):
-    """One sandbox for all tests of this file."""
-    sandbox = Sandbox.create("base", timeout=1800)
-    yield sandbox
-    sandbox.kill()
-
-
-@pytest.fixture
-def agent(server, box):
-    with Agent(server, box) as connection:
-        yield connection
-
-
-@pytest.fixture
-def folder(box):
-    """A new folder for one test."""
-    path = f"/home/user/{uuid.uuid4().hex}"
-    box.files.make_dir(path)
-    yield path
-    box.commands.run(f"rm -rf {path}")
 
 
 @pytest.fixture
