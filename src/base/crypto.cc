@@ -16,7 +16,8 @@ namespace {
 constexpr std::string_view kStandard = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 constexpr std::string_view kUrl = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-// Both characters of every value of twelve bits: the output of programs goes through here, in emulated guests too.
+// Both characters of every value of twelve bits: the output of programs goes through here, in emulated guests
+// too.
 using Pairs = std::array<std::array<char, 2>, 4096>;
 
 constexpr Pairs pairs_of(std::string_view alphabet) {
@@ -25,7 +26,7 @@ constexpr Pairs pairs_of(std::string_view alphabet) {
     return out;
 }
 
-std::string encode(std::string_view data, std::string_view alphabet, const Pairs& pairs, bool pad) {
+std::string encode(std::string_view data, const Pairs& pairs, bool pad) {
     std::string out((data.size() + 2) / 3 * 4, '=');
     char* to = out.data();
     const auto* from = reinterpret_cast<const unsigned char*>(data.data());
@@ -38,7 +39,7 @@ std::string encode(std::string_view data, std::string_view alphabet, const Pairs
     if (left > 0) {
         const unsigned bits = (unsigned{from[0]} << 16) | (left == 2 ? unsigned{from[1]} << 8 : 0);
         std::memcpy(to, pairs[bits >> 12].data(), 2);
-        if (left == 2) to[2] = alphabet[(bits >> 6) & 63];
+        if (left == 2) to[2] = pairs[(bits >> 6) & 63][1];
         to += left + 1;
     }
     if (!pad) out.resize(static_cast<std::size_t>(to - out.data()));
@@ -75,7 +76,8 @@ constexpr Pairs kUrlPairs = pairs_of(kUrl);
 
 }  // namespace
 
-// The plain functions, not EVP: those would bring all of OpenSSL's providers into the static programs of the guest.
+// The plain functions, not EVP: those would bring all of OpenSSL's providers into the static programs of the
+// guest.
 std::string sha256(std::string_view data) {
     std::string out(32, '\0');
     SHA256_CTX context;
@@ -94,11 +96,11 @@ bool constant_time_equal(std::string_view a, std::string_view b) {
 }
 
 std::string base64_encode(std::string_view data) {
-    return encode(data, kStandard, kStandardPairs, true);
+    return encode(data, kStandardPairs, true);
 }
 
 std::string base64url_encode(std::string_view data) {
-    return encode(data, kUrl, kUrlPairs, false);
+    return encode(data, kUrlPairs, false);
 }
 
 std::optional<std::string> base64_decode(std::string_view text) {

@@ -82,8 +82,11 @@ Status make_dirs(const fs::path& path, unsigned mode) {
 Status remove_tree(const fs::path& path) {
     std::error_code ec;
     fs::remove_all(path, ec);
-    if (ec && ec.value() != ENOENT) return fail_errno(ec.value(), fmt::format("remove {}", path.string()));
-    return {};
+    if (!ec || ec.value() == ENOENT) return {};
+    // Below a file there is nothing: ENOTDIR.
+    std::error_code ignored;
+    if (fs::symlink_status(path, ignored).type() == fs::file_type::not_found) return {};
+    return fail_errno(ec.value(), fmt::format("remove {}", path.string()));
 }
 
 namespace {

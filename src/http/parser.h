@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -42,27 +43,30 @@ class MessageParser {
                 return fail(ErrorCode::too_large, "request head is larger than allowed");
             if (ec) return fail(ErrorCode::invalid_argument, "malformed HTTP message: " + ec.message());
         }
+        // Taken off as the body comes. 0 in the head itself, or no length: Beast knows.
+        if (!left_ && !parser_.is_done() && !parser_.chunked() && parser_.content_length())
+            left_ = *parser_.content_length();
         return true;
     }
 
     // A body of known length goes past Beast, without a copy: where its next bytes are to be read to while
     // none of them is in `input`. Empty for every other body.
     std::span<char> body_room(const std::string& input) {
-        if (!counted() || left_ == 0 || !input.empty() || at_eof_) return {};
-        return {piece_.data(), static_cast<std::size_t>(std::min<std::uint64_t>(left_, piece_.size()))};
+        if (left_.value_or(0) == 0 || !input.empty() || at_eof_) return {};
+        return {piece_.data(), static_cast<std::size_t>(std::min<std::uint64_t>(*left_, piece_.size()))};
     }
     // That many bytes were read there; they are the next piece.
     std::string_view took(std::size_t count) {
-        left_ -= count;
+        *left_ -= count;
         return {piece_.data(), count};
     }
 
     // The next piece of the body: empty while more input is needed and at the end (see done()).
     Result<std::string_view> parse_body(std::string& input) {
-        if (counted()) {
+        if (left_) {
             const std::size_t count =
-                static_cast<std::size_t>(std::min<std::uint64_t>({left_, input.size(), piece_.size()}));
-            if (count == 0 && left_ > 0 && at_eof_)
+                static_cast<std::size_t>(std::min<std::uint64_t>({*left_, input.size(), piece_.size()}));
+            if (count == 0 && *left_ > 0 && at_eof_)
                 return fail(ErrorCode::unavailable, "connection closed in the middle of a message");
             std::copy_n(input.data(), count, piece_.data());
             input.erase(0, count);
@@ -104,7 +108,7 @@ class MessageParser {
 
     void set_eof() { at_eof_ = true; }
     void skip_body() { parser_.skip(true); }  // answers to HEAD, 204, 304: call before parse_head
-    [[nodiscard]] bool done() { return counted() ? left_ == 0 : parser_.is_done(); }
+    [[nodiscard]] bool done() { return left_ ? *left_ == 0 : parser_.is_done(); }
     [[nodiscard]] bool keep_alive() const { return parser_.get().keep_alive(); }
     // A transfer coding other than chunked: the parser would take the message to have no body.
     [[nodiscard]] bool unknown_framing() const {
@@ -121,16 +125,6 @@ class MessageParser {
     }
 
   private:
-    // Decided once, when the head is complete.
-    bool counted() {
-        if (!decided_ && parser_.is_header_done()) {
-            decided_ = true;
-            counted_ = !parser_.is_done() && !parser_.chunked() && parser_.content_length().has_value();
-            if (counted_) left_ = *parser_.content_length();
-        }
-        return counted_;
-    }
-
     // Beast 1.81 asserts that five bytes are there when it looks at the beginning of a last chunk ("0", CR LF
     // and the end of the trailers) again. A peer may send them one by one.
     [[nodiscard]] bool may_be_shown(std::string_view input) const {
@@ -141,8 +135,7 @@ class MessageParser {
     bool in_chunk_header_ = false;
     beast::http::parser<is_request, beast::http::buffer_body> parser_;
     std::array<char, std::size_t{128} * 1024> piece_;
-    std::uint64_t left_ = 0;
-    bool decided_ = false, counted_ = false;
+    std::optional<std::uint64_t> left_;  // of a body whose length the head says
     bool at_eof_ = false;
 };
 

@@ -4,9 +4,9 @@
 #include <memory>
 #include <string_view>
 
+#include "base/file_signature.h"
 #include "base/result.h"
 #include "guest/agent/settings.h"
-#include "base/file_signature.h"
 #include "guest/agent/users.h"
 #include "http/server.h"
 

@@ -44,9 +44,9 @@ Result<Source> open_source(const std::string& path) {
     return source;
 }
 
-Result<std::size_t> read_some(int fd, std::array<char, kPiece>& buffer, std::size_t most) {
+Result<std::size_t> read_some(int fd, std::array<char, kPiece>& buffer) {
     for (;;) {
-        const ssize_t n = ::read(fd, buffer.data(), std::min(most, buffer.size()));
+        const ssize_t n = ::read(fd, buffer.data(), buffer.size());
         if (n >= 0) return static_cast<std::size_t>(n);
         if (errno != EINTR) return fail_errno("read");
     }
@@ -59,7 +59,7 @@ awaitable<void> send_to_end(Exchange& exchange, int fd, std::string_view first, 
     std::string out = zipped ? deflater->feed(first) : std::string(first);
     for (;;) {
         if (!out.empty() && !co_await exchange.response.write(out)) co_return;
-        const auto n = read_some(fd, *buffer, kPiece);
+        const auto n = read_some(fd, *buffer);
         if (!n) {
             exchange.response.abort();
             co_return;
@@ -133,7 +133,7 @@ awaitable<void> send_file(Exchange& exchange, Source source) {
     if (size == 0) {
         // Files of /proc say that they are empty and are not.
         auto buffer = std::make_unique<std::array<char, kPiece>>();
-        const auto n = read_some(fd, *buffer, kPiece);
+        const auto n = read_some(fd, *buffer);
         if (!n || *n == 0) {
             co_await exchange.response.send(200, std::move(headers), {});
             co_return;

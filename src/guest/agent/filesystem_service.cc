@@ -1,9 +1,5 @@
 #include "guest/agent/filesystem_service.h"
 
-#include <cerrno>
-
-#include <sys/stat.h>
-
 #include <fmt/format.h>
 
 #include "base/file.h"
@@ -96,12 +92,7 @@ awaitable<Result<RemoveResponse>> FilesystemService::remove(const Exchange& exch
     GB_CO_TRY_ASSIGN(const Place place, locate(exchange, request.path()));
     if (place.path == "/")
         co_return fail(ErrorCode::invalid_argument, "the root directory cannot be removed");
-    auto work = [path = place.path]() -> Status {
-        struct stat st{};
-        // Below a file there is nothing, so nothing is to be removed.
-        if (::lstat(path.c_str(), &st) != 0 && errno == ENOTDIR) return {};
-        return remove_tree(path);
-    };
+    auto work = [path = place.path] { return remove_tree(path); };
     GB_CO_TRY(co_await offload(pool_, std::move(work)));
     co_return RemoveResponse();
 }

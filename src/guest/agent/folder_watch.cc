@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "guest/agent/folders.h"
 #include "guest/agent/paths.h"
 #include "guest/agent/temporary_name.h"
 
@@ -62,6 +63,10 @@ bool is_gone(int error) {
     return error == ENOENT || error == ENOTDIR || error == ELOOP || error == EACCES || error == ENAMETOOLONG;
 }
 
+std::string join_relative(const std::string& folder, const std::string& name) {
+    return folder.empty() ? name : folder + "/" + name;
+}
+
 struct CloseDir {
     void operator()(DIR* dir) const { ::closedir(dir); }
 };
@@ -69,14 +74,7 @@ struct CloseDir {
 }  // namespace
 
 Result<FolderWatch> FolderWatch::open(const std::string& path, WatchOptions options) {
-    struct stat st{};
-    if (::stat(path.c_str(), &st) != 0) {
-        if (errno == ENOENT || errno == ENOTDIR)
-            return fail(ErrorCode::not_found, fmt::format("path '{}' does not exist", path));
-        return fail_errno(fmt::format("stat '{}'", path));
-    }
-    if (!S_ISDIR(st.st_mode))
-        return fail(ErrorCode::invalid_argument, fmt::format("path '{}' is not a directory", path));
+    GB_TRY(check_folder(path));
     UniqueFd inotify(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
     if (!inotify && (errno == EMFILE || errno == ENFILE))
         return fail(ErrorCode::resource_exhausted,
@@ -120,7 +118,7 @@ Result<int> FolderWatch::add_watch(const std::string& path) {
 Status FolderWatch::add_tree(int parent, const std::string& name, std::vector<WatchEvent>* found) {
     const std::optional<std::string> above = relative(parent);
     if (!above) return {};
-    const std::string below = above->empty() ? name : *above + "/" + name;
+    const std::string below = join_relative(*above, name);
     GB_TRY_ASSIGN(const int descriptor, add_watch(absolute(below)));
     if (descriptor < 0 || descriptor == root_) return {};
     // The kernel knows a folder by what it is, not by its name: it may have been moved here.
@@ -145,7 +143,7 @@ Status FolderWatch::walk(int descriptor, const std::string& relative, std::vecto
         else if (::lstat(join_path(folder, name).c_str(), &st) != 0)
             continue;
         if (found != nullptr) {
-            const std::string below = relative.empty() ? name : relative + "/" + name;
+            const std::string below = join_relative(relative, name);
             found->push_back({below, EVENT_TYPE_CREATE});
             if (S_ISREG(st.st_mode) && st.st_size > 0) found->push_back({below, EVENT_TYPE_WRITE});
             walked_.insert({descriptor, name});
@@ -212,7 +210,7 @@ void FolderWatch::handle_entry(const inotify_event& event, const std::string& na
                                std::vector<WatchEvent>& out) {
     const std::optional<std::string> folder = relative(event.wd);
     if (!folder) return;
-    const std::string full = folder->empty() ? name : *folder + "/" + name;
+    const std::string full = join_relative(*folder, name);
     const Place place{event.wd, name};
     if ((event.mask & IN_MOVED_FROM) != 0) return moved_from(event.cookie, place, full, out);
     if (is_temporary(name)) return;

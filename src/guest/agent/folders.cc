@@ -83,8 +83,7 @@ Result<bool> make_folders(const std::string& path, const User& owner) {
     return true;
 }
 
-Result<std::vector<filesystem::EntryInfo>> list_folder(const std::string& path, std::uint32_t depth,
-                                                       const UserTable& users) {
+Status check_folder(const std::string& path) {
     struct stat st{};
     if (::stat(path.c_str(), &st) != 0) {
         if (errno == ENOENT || errno == ENOTDIR)
@@ -93,6 +92,12 @@ Result<std::vector<filesystem::EntryInfo>> list_folder(const std::string& path, 
     }
     if (!S_ISDIR(st.st_mode))
         return fail(ErrorCode::invalid_argument, fmt::format("path '{}' is not a directory", path));
+    return {};
+}
+
+Result<std::vector<filesystem::EntryInfo>> list_folder(const std::string& path, std::uint32_t depth,
+                                                       const UserTable& users) {
+    GB_TRY(check_folder(path));
     std::vector<filesystem::EntryInfo> out;
     GB_TRY(walk(path, std::max(depth, 1U), users, out));
     return out;

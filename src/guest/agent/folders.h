@@ -14,6 +14,9 @@ namespace gb::agent {
 // invalid_argument when something on the way is no folder. True when `path` itself was made.
 Result<bool> make_folders(const std::string& path, const User& owner);
 
+// not_found for a path that is not there, invalid_argument for one that is no folder. Follows links.
+Status check_folder(const std::string& path);
+
 // The entries below `path` down to `depth` levels (0 counts as 1): a folder before what is in it, names in
 // byte order. Links to folders are listed and not entered, except `path` itself. not_found, invalid_argument
 // (no folder).

@@ -34,9 +34,11 @@ awaitable<Status> put_input(Process& process, const ::process::ProcessInput& inp
 awaitable<bool> ProcessService::serve(Exchange& exchange, std::string_view method) {
     using namespace ::process;
     if (method == "Start") {
-        co_await start(exchange);
+        auto handle = [this](StreamWriter& w, const StartRequest& r) { return start(w, r); };
+        co_await serve_stream<StartRequest>(exchange, handle);
     } else if (method == "Connect") {
-        co_await connect(exchange);
+        auto handle = [this](StreamWriter& w, const ConnectRequest& r) { return connect(w, r); };
+        co_await serve_stream<ConnectRequest>(exchange, handle);
     } else if (method == "StreamInput") {
         co_await stream_input(exchange);
     } else if (method == "List") {
@@ -72,56 +74,30 @@ awaitable<Result<ProcessService::ProcessPtr>> ProcessService::launch(Exchange& e
     co_return co_await table_.start(std::move(prepared));
 }
 
-awaitable<void> ProcessService::start(Exchange& exchange) {
-    const auto encoding = stream_encoding(exchange.head.headers.get("Content-Type"));
-    if (!encoding) {
-        co_await refuse_content_type(exchange);
-        co_return;
-    }
-    StreamWriter writer(exchange, *encoding);
-    MessageReader reader(exchange, *encoding);
-    ::process::StartRequest request;
-    if (const Status read = co_await reader.only(request); !read) {
-        co_await writer.end(std::unexpected(read.error()));
-        co_return;
-    }
-    Result<ProcessPtr> process = co_await launch(exchange, request);
-    if (!process) {
-        co_await writer.end(std::unexpected(process.error()));
-        co_return;
-    }
-    Following following{*process, (*process)->subscribe(), keepalive_interval(exchange.head.headers)};
+awaitable<Status> ProcessService::start(StreamWriter& writer, const ::process::StartRequest& request) {
+    Exchange& exchange = writer.exchange();
+    GB_CO_TRY_ASSIGN(const ProcessPtr process, co_await launch(exchange, request));
+    Following following{process, process->subscribe(), keepalive_interval(exchange.head.headers)};
     following.started_it = true;
     auto timeout = call_timeout(exchange.head.headers);
     if (timeout) {
         following.deadline = Subscriber::Clock::now() + *timeout + kKillGrace;
         timeout = time_to_run(*timeout);
     }
-    (*process)->begin(timeout, [this, weak = std::weak_ptr(*process)] {
+    process->begin(timeout, [this, weak = std::weak_ptr(process)] {
         if (auto ended = weak.lock()) table_.retire(ended);
     });
     co_await follow(writer, std::move(following));
+    co_return Status{};
 }
 
-awaitable<void> ProcessService::connect(Exchange& exchange) {
-    const auto encoding = stream_encoding(exchange.head.headers.get("Content-Type"));
-    if (!encoding) {
-        co_await refuse_content_type(exchange);
-        co_return;
-    }
-    StreamWriter writer(exchange, *encoding);
-    MessageReader reader(exchange, *encoding);
-    ::process::ConnectRequest request;
-    const Status read = co_await reader.only(request);
-    Result<ProcessPtr> process = read ? table_.find(request.process()) : std::unexpected(read.error());
-    if (!process) {
-        co_await writer.end(std::unexpected(process.error()));
-        co_return;
-    }
-    Following following{*process, (*process)->subscribe(), keepalive_interval(exchange.head.headers)};
-    if (const auto timeout = call_timeout(exchange.head.headers))
-        following.deadline = Subscriber::Clock::now() + *timeout;
+awaitable<Status> ProcessService::connect(StreamWriter& writer, const ::process::ConnectRequest& request) {
+    const http::Headers& headers = writer.exchange().head.headers;
+    GB_CO_TRY_ASSIGN(const ProcessPtr process, table_.find(request.process()));
+    Following following{process, process->subscribe(), keepalive_interval(headers)};
+    if (const auto timeout = call_timeout(headers)) following.deadline = Subscriber::Clock::now() + *timeout;
     co_await follow(writer, std::move(following));
+    co_return Status{};
 }
 
 awaitable<void> ProcessService::stream_input(Exchange& exchange) {

@@ -24,8 +24,8 @@ class ProcessService {
   private:
     using ProcessPtr = std::shared_ptr<Process>;
 
-    awaitable<void> start(Exchange& exchange);
-    awaitable<void> connect(Exchange& exchange);
+    awaitable<Status> start(StreamWriter& writer, const ::process::StartRequest& request);
+    awaitable<Status> connect(StreamWriter& writer, const ::process::ConnectRequest& request);
     awaitable<void> stream_input(Exchange& exchange);
     awaitable<Result<ProcessPtr>> launch(Exchange& exchange, const ::process::StartRequest& request);
     awaitable<Result<::process::SendInputResponse>> send_input(Exchange& exchange,

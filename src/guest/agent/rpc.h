@@ -107,6 +107,23 @@ class StreamWriter {
     bool zipped_;  // the client can unpack messages
 };
 
+// A whole call of one message whose answer is a stream. `handle` is a coroutine: (StreamWriter&, const
+// Request&) -> awaitable<Status>; an error is how the stream ends, otherwise `handle` has ended it.
+template <class Request, class Handle>
+awaitable<void> serve_stream(Exchange& exchange, Handle handle) {
+    const std::optional<Encoding> encoding = stream_encoding(exchange.head.headers.get("Content-Type"));
+    if (!encoding) {
+        co_await refuse_content_type(exchange);
+        co_return;
+    }
+    StreamWriter writer(exchange, *encoding);
+    MessageReader reader(exchange, *encoding);
+    Request request;
+    Status status = co_await reader.only(request);
+    if (status) status = co_await handle(writer, std::as_const(request));
+    if (!status) co_await writer.end(std::move(status));
+}
+
 // Connect-Timeout-Ms; nothing when it is absent, 0 or no number.
 std::optional<std::chrono::milliseconds> call_timeout(const http::Headers& headers);
 // Keepalive-Ping-Interval in seconds, 90 without one.

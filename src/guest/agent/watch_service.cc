@@ -107,7 +107,8 @@ WatchService::~WatchService() {
 
 awaitable<bool> WatchService::serve(Exchange& exchange, std::string_view method) {
     if (method == "WatchDir") {
-        co_await watch_dir(exchange);
+        auto handle = [this](StreamWriter& w, const WatchDirRequest& r) { return watch_dir(w, r); };
+        co_await serve_stream<WatchDirRequest>(exchange, handle);
     } else if (method == "CreateWatcher") {
         auto handle = [this, &exchange](const CreateWatcherRequest& r) {
             return create_watcher(exchange, r);
@@ -130,30 +131,16 @@ awaitable<bool> WatchService::serve(Exchange& exchange, std::string_view method)
     co_return true;
 }
 
-awaitable<void> WatchService::watch_dir(Exchange& exchange) {
-    const auto encoding = stream_encoding(exchange.head.headers.get("Content-Type"));
-    if (!encoding) {
-        co_await refuse_content_type(exchange);
-        co_return;
-    }
-    StreamWriter writer(exchange, *encoding);
-    MessageReader reader(exchange, *encoding);
-    WatchDirRequest request;
-    if (const Status read = co_await reader.only(request); !read) {
-        co_await writer.end(std::unexpected(read.error()));
-        co_return;
-    }
+awaitable<Status> WatchService::watch_dir(StreamWriter& writer, const WatchDirRequest& request) {
+    Exchange& exchange = writer.exchange();
     std::optional<Clock::time_point> deadline;
     if (const auto timeout = call_timeout(exchange.head.headers)) deadline = Clock::now() + *timeout;
-    auto watch = co_await open_watch(exchange, request, settings_, users_, pool_);
-    if (!watch) {
-        co_await writer.end(std::unexpected(watch.error()));
-        co_return;
-    }
+    GB_CO_TRY_ASSIGN(FolderWatch watch, co_await open_watch(exchange, request, settings_, users_, pool_));
     using namespace asio::experimental::awaitable_operators;
-    Watcher watcher(writer, *std::move(watch), request.include_entry(), users_);
+    Watcher watcher(writer, std::move(watch), request.include_entry(), users_);
     co_await (watcher.run(keepalive_interval(exchange.head.headers), deadline) ||
               exchange.response.peer_closed());
+    co_return Status{};
 }
 
 awaitable<Result<CreateWatcherResponse>> WatchService::create_watcher(const Exchange& exchange,

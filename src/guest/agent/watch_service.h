@@ -30,7 +30,7 @@ class WatchService {
     awaitable<bool> serve(Exchange& exchange, std::string_view method);
 
   private:
-    awaitable<void> watch_dir(Exchange& exchange);
+    awaitable<Status> watch_dir(StreamWriter& writer, const filesystem::WatchDirRequest& request);
     awaitable<Result<filesystem::CreateWatcherResponse>> create_watcher(
         const Exchange& exchange, const filesystem::CreateWatcherRequest& request);
     Result<filesystem::GetWatcherEventsResponse> get_watcher_events(
