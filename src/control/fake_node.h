@@ -27,8 +27,31 @@ class FakeNode : public Node {
         co_await wait(destroy_delay_ms);
         ++destroyed;
         machines.erase(id);
+        paused.erase(id);
         co_return Status{};
     }
+    boost::asio::awaitable<Status> pause(std::string id, PauseMode) override {
+        co_await wait(pause_delay_ms);
+        if (pause_error) co_return std::unexpected(*pause_error);
+        if (machines.erase(id) == 0) co_return fail(ErrorCode::not_found, "no such sandbox");
+        paused.insert(id);
+        co_return Status{};
+    }
+    boost::asio::awaitable<Status> resume(SandboxSpec spec) override {
+        co_await wait(create_delay_ms);
+        if (create_error) co_return std::unexpected(*create_error);
+        if (paused.erase(spec.id) == 0) co_return fail(ErrorCode::not_found, "no such sandbox");
+        last_spec = spec;
+        machines.insert(spec.id);
+        co_return Status{};
+    }
+    Result<std::vector<HeldSandbox>> held() override {
+        std::vector<HeldSandbox> out;
+        for (const std::string& id : machines) out.push_back({id, true});
+        for (const std::string& id : paused) out.push_back({id, false});
+        return out;
+    }
+    void leave_running() override {}
     boost::asio::awaitable<Result<boost::asio::ip::tcp::socket>> connect(std::string id, std::uint16_t port) override {
         if (!machines.contains(id)) co_return fail(ErrorCode::not_found, "no such sandbox");
         boost::asio::ip::tcp::socket socket(co_await boost::asio::this_coro::executor);
@@ -46,10 +69,13 @@ class FakeNode : public Node {
 
     int create_delay_ms = 0;
     int destroy_delay_ms = 0;
+    int pause_delay_ms = 0;
     int destroyed = 0;
     std::optional<Error> create_error;
+    std::optional<Error> pause_error;
     SandboxSpec last_spec;
     std::set<std::string> machines;
+    std::set<std::string> paused;
     std::function<void(std::string, std::string)> exited;
     std::function<void(const std::string&)> after_create;
 

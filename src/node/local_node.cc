@@ -198,6 +198,20 @@ void LocalNode::watch_host() {
         });
 }
 
+awaitable<Status> LocalNode::pause(std::string, PauseMode) {
+    co_return fail(ErrorCode::unimplemented, "this server cannot pause sandboxes yet");
+}
+
+awaitable<Status> LocalNode::resume(SandboxSpec) {
+    co_return fail(ErrorCode::unimplemented, "this server cannot resume sandboxes yet");
+}
+
+Result<std::vector<HeldSandbox>> LocalNode::held() {
+    return std::vector<HeldSandbox>{};
+}
+
+void LocalNode::leave_running() {}
+
 awaitable<Status> LocalNode::destroy(std::string id) {
     std::shared_ptr<Watched> watched;
     {

@@ -29,6 +29,10 @@ class LocalNode final : public Node {
 
     Result<std::vector<TemplateInfo>> templates() override;
     boost::asio::awaitable<Status> create(SandboxSpec spec) override;
+    boost::asio::awaitable<Status> pause(std::string id, PauseMode mode) override;
+    boost::asio::awaitable<Status> resume(SandboxSpec spec) override;
+    Result<std::vector<HeldSandbox>> held() override;
+    void leave_running() override;
     boost::asio::awaitable<Status> destroy(std::string id) override;
     boost::asio::awaitable<Result<boost::asio::ip::tcp::socket>> connect(std::string id, std::uint16_t port) override;
     Result<Isolation> isolation(const std::string& id) override;

@@ -53,6 +53,17 @@ struct Isolation {
     std::string host_kernel;
 };
 
+enum class PauseMode {
+    with_memory,      // processes go on where they were
+    filesystem_only,  // the guest boots again from its disk
+};
+
+// A sandbox that this machine has, whether or not anybody above still knows it.
+struct HeldSandbox {
+    std::string id;
+    bool running = false;  // otherwise paused: files only
+};
+
 struct SandboxUsage {
     std::uint64_t private_bytes = 0;  // memory that only this sandbox uses
 };
@@ -68,7 +79,22 @@ class Node {
     // short.
     virtual boost::asio::awaitable<Status> create(SandboxSpec spec) = 0;
 
-    // Returns when process, network, cgroup and files are gone. Unknown ids are success.
+    // Saves a running sandbox and ends its machine. When this returns, the sandbox can be resumed, also after a power
+    // failure. On any error it runs on.
+    virtual boost::asio::awaitable<Status> pause(std::string id, PauseMode mode) = 0;
+
+    // Runs a paused sandbox again, with what `spec` says now of environment, token and network. On an error it stays
+    // paused; data_loss: its saved state is damaged.
+    virtual boost::asio::awaitable<Status> resume(SandboxSpec spec) = 0;
+
+    // Everything held here: machines that were taken over from a previous run of the server, and paused sandboxes.
+    virtual Result<std::vector<HeldSandbox>> held() = 0;
+
+    // Gives up the running machines without ending them; the next node of the same folder takes them over. Nothing else
+    // may be called afterwards.
+    virtual void leave_running() = 0;
+
+    // Returns when process, network, cgroup and files are gone, those of a paused sandbox too. Unknown ids are success.
     virtual boost::asio::awaitable<Status> destroy(std::string id) = 0;
 
     // A connection to a port of the guest. unavailable: nobody listens there; not_found: no such sandbox.
