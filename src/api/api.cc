@@ -1,13 +1,38 @@
 #include "api/api.h"
 
+#include "api/recorded_response.h"
+#include "base/clock.h"
+#include "base/crypto.h"
 #include "base/error_table.h"
+#include "base/ids.h"
 #include "base/log.h"
 #include "base/offload.h"
 #include "control/keys.h"
 
 namespace gb::api {
+namespace {
 
-Api::Api(Services services) : services_(services) {
+constexpr double kRequestBurst = 20'000;  // of one team, contract 7.11
+
+Status check_operator(const Services& services, std::string_view token) {
+    if (token.empty()) return fail(ErrorCode::unauthenticated, "the header X-Admin-Token is missing");
+    if (services.admin_token_hash.empty() ||
+        !constant_time_equal(sha256_hex(token), services.admin_token_hash))
+        return fail(ErrorCode::unauthenticated, "the header X-Admin-Token holds no valid token");
+    return {};
+}
+
+// Prometheus can only send its token as a bearer's.
+std::string_view operator_token(const http::Headers& headers) {
+    if (std::string_view token = headers.get("X-Admin-Token"); !token.empty()) return token;
+    std::string_view authorization = headers.get("Authorization");
+    constexpr std::string_view kBearer = "Bearer ";
+    return authorization.starts_with(kBearer) ? authorization.substr(kBearer.size()) : std::string_view();
+}
+
+}  // namespace
+
+Api::Api(Services services) : services_(std::move(services)) {
     router_.add(
         "GET", "/health",
         [](Call& call) -> http::awaitable<Status> {
@@ -18,33 +43,68 @@ Api::Api(Services services) : services_(services) {
     add_lifetime_routes(router_, services_);
     add_evidence_routes(router_, services_);
     add_template_routes(router_, services_);
+    add_team_routes(router_, services_);
+    add_event_routes(router_, services_);
+    add_operator_routes(router_, services_);
 }
 
-http::awaitable<Status> Api::dispatch(http::Exchange& exchange, Router::Match match) {
-    Call call{exchange, {}, std::move(match.params)};
-    if (match.route->access == Access::team_key) {
-        std::string key(exchange.head.headers.get("X-API-Key"));
-        GB_CO_TRY_ASSIGN(call.team, co_await offload(services_.pool, [&] { return authenticate(services_.store, key); }));
+http::awaitable<Status> Api::dispatch(Call& call, const Route& route, int& retry_after_s) {
+    const http::Headers& headers = call.exchange.head.headers;
+    if (route.access == Access::admin) GB_CO_TRY(check_operator(services_, operator_token(headers)));
+    if (route.access == Access::team_key) {
+        const std::string key(headers.get("X-API-Key"));
+        GB_CO_TRY_ASSIGN(call.team,
+                         co_await offload(services_.pool, [&] { return authenticate(services_.store, key); }));
+        const double rate = services_.sandboxes.plans().of(call.team.plan).requests_per_second;
+        RateLimit& limit = requests_.try_emplace(call.team.id, rate, kRequestBurst).first->second;
+        limit.configure(rate, kRequestBurst);
+        if (!limit.take(monotonic_ms())) {
+            retry_after_s = limit.retry_after_s();
+            co_return fail(ErrorCode::resource_exhausted,
+                           "Rate limit exceeded: too many requests of this team, please try again later");
+        }
     }
-    co_return co_await match.route->handler(call);
+    Status done = co_await route.handler(call);
+    if (!done && done.error().code == ErrorCode::resource_exhausted)
+        retry_after_s = services_.sandboxes.create_retry_after_s(call.team);
+    co_return done;
 }
 
-http::awaitable<void> Api::handle(http::Exchange& exchange) {
-    auto match = router_.match(exchange.head.method, exchange.target);
+http::awaitable<void> Api::handle(http::Exchange& outer) {
+    const std::int64_t asked_us = monotonic_us();
+    RecordedResponse response(outer.response, random_id(16));
+    http::Exchange exchange{std::move(outer.head), std::move(outer.target), outer.peer, outer.body, response};
+    const std::string method = exchange.head.method, path = exchange.target.path;
+    auto match = router_.match(method, exchange.target);
+    std::string error, team;
     if (!match) {
-        int code = match.error().code == ErrorCode::unimplemented ? 405 : 404;
-        co_await exchange.response.send_json(code, error_body(code, match.error().message));
-        co_return;
+        const int code = match.error().code == ErrorCode::unimplemented ? 405 : 404;
+        error = match.error().message;
+        co_await response.send_json(code, error_body(code, error));
+    } else {
+        Call call{exchange, {}, std::move(match->params)};
+        int retry_after_s = 1;
+        Status status = co_await dispatch(call, *match->route, retry_after_s);
+        team = call.team.slug;
+        if (!status) error = status.error().message;
+        if (!status && !response.started()) {
+            const int code = http_status(status.error().code);
+            http::Headers headers{{"Content-Type", "application/json"}};
+            if (code == 429) headers.add("Retry-After", std::to_string(retry_after_s));
+            co_await response.send(code, std::move(headers), error_body(code, error));
+        }
     }
-    Status status = co_await dispatch(exchange, *std::move(match));
-    if (status || exchange.response.started()) co_return;
-    const Error& error = status.error();
-    const int code = http_status(error.code);
-    if (code >= 500)
-        log::error("request failed", {{"method", exchange.head.method}, {"path", exchange.target.path}, {"error", error.message}});
-    http::Headers headers{{"Content-Type", "application/json"}};
-    if (code == 429) headers.add("Retry-After", "1");
-    co_await exchange.response.send(code, std::move(headers), error_body(code, error.message));
+    const std::int64_t took_us = monotonic_us() - asked_us;
+    services_.metrics.count_request(match ? method : "other", match ? match->route->path : "none",
+                                    response.status(), static_cast<double>(took_us) / 1e6);
+    const auto level = response.status() >= 500 ? log::Level::error : log::Level::debug;
+    log::write(level, "request", {{"request", response.request_id()},
+                                  {"method", method},
+                                  {"path", path},
+                                  {"team", team},
+                                  {"status", response.status()},
+                                  {"took_us", took_us},
+                                  {"error", error}});
 }
 
 }  // namespace gb::api

@@ -1,9 +1,16 @@
-// The REST control plane: routes, authentication, error envelope. One file per resource adds its routes.
+// The REST control plane: routes, authentication, limits, error envelope. One file per resource adds its routes.
 #pragma once
+
+#include <functional>
+#include <string>
+#include <unordered_map>
 
 #include <boost/asio/thread_pool.hpp>
 
 #include "api/router.h"
+#include "api/server_metrics.h"
+#include "control/metering.h"
+#include "control/rate_limit.h"
 #include "control/sandboxes.h"
 #include "http/server.h"
 #include "store/store.h"
@@ -13,13 +20,21 @@ namespace gb::api {
 struct Services {
     Sandboxes& sandboxes;
     Store& store;
-    boost::asio::thread_pool& pool;
+    boost::asio::thread_pool& pool;  // for reads of the store
+    ServerMetrics& metrics;
+    std::function<std::size_t()> connections;  // open ones, of the server
+    Prices prices;
+    std::string domain;            // under which sandboxes have host names; empty: none
+    std::string admin_token_hash;  // SHA-256, hex; empty: nobody is the operator
 };
 
 void add_sandbox_routes(Router& router, Services services);    // create, get, list, kill
-void add_lifetime_routes(Router& router, Services services);   // connect, timeout, refreshes
+void add_lifetime_routes(Router& router, Services services);   // connect, timeout, refreshes, pause, resume
 void add_evidence_routes(Router& router, Services services);   // isolation and decision log: ours, under /glovebox
 void add_template_routes(Router& router, Services services);   // what can be started
+void add_team_routes(Router& router, Services services);       // the own team, its metrics and its bill
+void add_event_routes(Router& router, Services services);      // what happened, and webhooks to be told of it
+void add_operator_routes(Router& router, Services services);   // teams, keys, plans, bills of all, nodes, metrics
 
 class Api {
   public:
@@ -28,10 +43,11 @@ class Api {
     http::awaitable<void> handle(http::Exchange& exchange);
 
   private:
-    http::awaitable<Status> dispatch(http::Exchange& exchange, Router::Match match);
+    http::awaitable<Status> dispatch(Call& call, const Route& route, int& retry_after_s);
 
     Services services_;
     Router router_;
+    std::unordered_map<std::string, RateLimit> requests_;  // by team
 };
 
 }  // namespace gb::api

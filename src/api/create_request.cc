@@ -1,5 +1,8 @@
 #include "api/create_request.h"
 
+#include <algorithm>
+
+#include <boost/asio/ip/address_v6.hpp>
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
@@ -14,6 +17,50 @@ std::unexpected<Error> not_yet(std::string_view field) {
                 fmt::format("field '{}' asks for something that this server does not support yet", field));
 }
 
+// What may stand in a Host header: letters, digits, '-', '.', an IPv6 address in brackets, a port.
+bool is_host_pattern(std::string_view pattern) {
+    std::string host(pattern);
+    if (std::size_t at = host.find("${PORT}"); at != std::string::npos) host.replace(at, 7, "65535");
+    if (host.size() > 255) return false;
+    std::string_view port;
+    if (std::size_t colon = host.rfind(':'); colon != std::string::npos && host.find(']', colon) == std::string::npos) {
+        port = std::string_view(host).substr(colon + 1);
+        if (port.empty() || port.size() > 5 || !std::ranges::all_of(port, [](char c) { return c >= '0' && c <= '9'; }))
+            return false;
+    }
+    std::string_view name = std::string_view(host).substr(0, port.empty() ? host.size() : host.size() - port.size() - 1);
+    if (name.starts_with('[')) {
+        boost::system::error_code ec;
+        if (!name.ends_with(']')) return false;
+        boost::asio::ip::make_address_v6(std::string(name.substr(1, name.size() - 2)), ec);
+        return !ec;
+    }
+    return !name.empty() && std::ranges::all_of(name, [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
+    });
+}
+
+Status parse_lifecycle(const json::object& body, CreateSandbox& out) {
+    Fields fields(body);
+    GB_TRY_ASSIGN(auto auto_pause, fields.boolean("autoPause"));
+    GB_TRY_ASSIGN(auto keep_memory, fields.boolean("autoPauseMemory"));
+    out.auto_pause = auto_pause.value_or(false);
+    out.auto_pause_memory = keep_memory.value_or(true);
+    GB_TRY_ASSIGN(const json::object* auto_resume, fields.object("autoResume"));
+    if (auto_resume != nullptr) {
+        GB_TRY_ASSIGN(auto enabled, Fields(*auto_resume, "autoResume.").boolean("enabled"));
+        out.auto_resume = enabled.value_or(false);
+    }
+    if (out.auto_pause_memory) return {};
+    if (!out.auto_pause)
+        return fail(ErrorCode::invalid_argument, "validation error: field 'autoPauseMemory' needs 'autoPause'");
+    if (out.auto_resume)
+        return fail(ErrorCode::invalid_argument,
+                    "validation error: a sandbox without saved memory cannot resume by itself: 'autoPauseMemory' false "
+                    "and 'autoResume' exclude each other");
+    return {};
+}
+
 Status parse_network(const json::object& body, CreateSandbox& out) {
     Fields fields(body);
     GB_TRY_ASSIGN(out.network.allow_internet_access, fields.boolean("allow_internet_access"));
@@ -23,11 +70,15 @@ Status parse_network(const json::object& body, CreateSandbox& out) {
     GB_TRY_ASSIGN(out.network.allow_out, inner.texts("allowOut"));
     GB_TRY_ASSIGN(out.network.deny_out, inner.texts("denyOut"));
     GB_TRY_ASSIGN(auto public_traffic, inner.boolean("allowPublicTraffic"));
-    if (public_traffic && !*public_traffic) return not_yet("network.allowPublicTraffic");
+    out.public_traffic = public_traffic.value_or(true);
+    GB_TRY_ASSIGN(auto mask, inner.text("maskRequestHost"));
+    out.mask_request_host = mask.value_or("");
+    if (!out.mask_request_host.empty() && !is_host_pattern(out.mask_request_host))
+        return fail(ErrorCode::invalid_argument,
+                    "validation error: field 'network.maskRequestHost' must be a host name or address with an optional "
+                    "port, where ${PORT} stands for the port that is asked for");
     GB_TRY_ASSIGN(const json::object* rules, inner.object("rules"));
     if (rules != nullptr && !rules->empty()) return not_yet("network.rules");
-    GB_TRY_ASSIGN(auto mask, inner.text("maskRequestHost"));
-    if (mask && !mask->empty()) return not_yet("network.maskRequestHost");
     if (inner.has("egressProxy")) return not_yet("network.egressProxy");
     if (inner.has("httpsPorts")) return not_yet("network.httpsPorts");
     out.network_json = json::serialize(*network);
@@ -52,20 +103,15 @@ Result<CreateSandbox> parse_create(std::string_view text, Generation generation)
             value.find('\0') != std::string::npos)
             return fail(ErrorCode::invalid_argument,
                         fmt::format("validation error: field 'envVars': '{}' cannot be an environment variable", name));
-    GB_TRY_ASSIGN(auto auto_pause, fields.boolean("autoPause"));
-    if (auto_pause.value_or(false)) return not_yet("autoPause");
-    GB_TRY_ASSIGN(const json::object* auto_resume, fields.object("autoResume"));
-    if (auto_resume != nullptr) {
-        GB_TRY_ASSIGN(auto enabled, Fields(*auto_resume, "autoResume.").boolean("enabled"));
-        if (enabled.value_or(false)) return not_yet("autoResume");
-    }
+    GB_TRY(parse_lifecycle(body, out));
     if (const json::value* mounts = body.if_contains("volumeMounts");
         mounts != nullptr && !mounts->is_null() && !(mounts->is_array() && mounts->get_array().empty()))
         return not_yet("volumeMounts");
-    GB_TRY_ASSIGN(auto keep_memory, fields.boolean("autoPauseMemory"));
-    if (!keep_memory.value_or(true)) return not_yet("autoPauseMemory");
     if (fields.has("iam")) return not_yet("iam");
     GB_TRY(parse_network(body, out));
+    if (!out.public_traffic && !out.secure)
+        return fail(ErrorCode::invalid_argument,
+                    "validation error: 'network.allowPublicTraffic' false needs a secured sandbox ('secure' true)");
     return out;
 }
 

@@ -56,14 +56,43 @@ TEST(CreateRequest, WrongTypesNameTheField) {
 }
 
 TEST(CreateRequest, WhatCannotBeKeptIsRefusedNotIgnored) {
-    for (auto body : {R"({"templateID":"b","autoPause":true})", R"({"templateID":"b","autoResume":{"enabled":true}})",
-                      R"({"templateID":"b","network":{"allowPublicTraffic":false}})",
-                      R"({"templateID":"b","network":{"rules":{"a.com":[]}}})",
+    for (auto body : {R"({"templateID":"b","network":{"rules":{"a.com":[]}}})",
                       R"({"templateID":"b","network":{"egressProxy":{"address":"x"}}})",
-                      R"({"templateID":"b","autoPauseMemory":false})", R"({"templateID":"b","volumeMounts":{}})",
+                      R"({"templateID":"b","volumeMounts":{}})",
                       R"({"templateID":"b","network":{"httpsPorts":[443]}})",
                       R"({"templateID":"b","volumeMounts":[{"name":"v","path":"/m"}]})"})
         EXPECT_FALSE(parse_create(body, Generation::v2)) << body;
+}
+
+TEST(CreateRequest, WhatHappensAtTheEndOfALifetime) {
+    auto request = parse_create(R"({"templateID":"b","autoPause":true,"autoResume":{"enabled":true}})", Generation::v2);
+    ASSERT_TRUE(request);
+    EXPECT_TRUE(request->auto_pause && request->auto_resume && request->auto_pause_memory);
+    request = parse_create(R"({"templateID":"b","autoPause":true,"autoPauseMemory":false})", Generation::v2);
+    ASSERT_TRUE(request);
+    EXPECT_FALSE(request->auto_pause_memory);
+    for (auto body : {R"({"templateID":"b","autoPauseMemory":false})",
+                      R"({"templateID":"b","autoPause":true,"autoPauseMemory":false,"autoResume":{"enabled":true}})"})
+        EXPECT_EQ(parse_create(body, Generation::v2).error().code, ErrorCode::invalid_argument) << body;
+}
+
+TEST(CreateRequest, PrivatePortsNeedASecuredSandbox) {
+    const char* body = R"({"templateID":"b","network":{"allowPublicTraffic":false}})";
+    EXPECT_FALSE(parse_create(body, Generation::v2)->public_traffic);
+    EXPECT_EQ(parse_create(body, Generation::v1).error().code, ErrorCode::invalid_argument);
+    EXPECT_TRUE(parse_create(R"({"templateID":"b","secure":true,"network":{"allowPublicTraffic":false}})", Generation::v1));
+}
+
+TEST(CreateRequest, MasksAreHosts) {
+    auto body = [](const char* mask) {
+        return std::string(R"({"templateID":"b","network":{"maskRequestHost":")") + mask + "\"}}";
+    };
+    for (auto good : {"localhost", "localhost:${PORT}", "a.b-c.example:8080", "127.0.0.1:${PORT}", "[::1]:${PORT}", "[::1]",
+                      "${PORT}-x.test", ""})
+        EXPECT_TRUE(parse_create(body(good), Generation::v2)) << good;
+    for (auto bad : {"http://a", "a b", "a/b", "a:", "a:b", "a:123456", "${PORT", "a\\r\\nX: y", ":80", "[::1", "[zz]", "a_b"})
+        EXPECT_EQ(parse_create(body(bad), Generation::v2).error().code, ErrorCode::invalid_argument) << bad;
+    EXPECT_FALSE(parse_create(body(std::string(256, 'a').c_str()), Generation::v2));
 }
 
 TEST(CreateRequest, NullCountsAsAbsent) {

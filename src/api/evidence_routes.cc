@@ -1,9 +1,8 @@
 // What really ran a sandbox and where it tried to go. Our own routes: the contract has none for this.
-#include <charconv>
-
 #include <boost/json.hpp>
 
 #include "api/api.h"
+#include "api/parameters.h"
 #include "base/offload.h"
 
 namespace gb::api {
@@ -33,15 +32,10 @@ Handler isolation(Services services) {
 Handler decisions(Services services) {
     return [=](Call& call) -> http::awaitable<Status> {
         GB_CO_TRY_ASSIGN(SandboxView view, services.sandboxes.get(call.team, call.params["id"]));
-        std::size_t limit = 1000;
-        if (const std::string* text = call.exchange.target.find("limit")) {
-            auto [end, ec] = std::from_chars(text->data(), text->data() + text->size(), limit);
-            if (ec != std::errc() || end != text->data() + text->size() || limit < 1 || limit > 100'000)
-                co_return fail(ErrorCode::invalid_argument,
-                               "validation error: parameter 'limit' must be a number from 1 to 100000");
-        }
+        GB_CO_TRY_ASSIGN(auto limit, number_parameter(call.exchange.target, "limit", 1, 100'000));
         GB_CO_TRY_ASSIGN(auto lines, co_await offload(services.pool, [&] {
-                             return services.sandboxes.node().decisions(view.record.id, limit);
+                             return services.sandboxes.node().decisions(view.record.id,
+                                                                        static_cast<std::size_t>(limit.value_or(1000)));
                          }));
         std::string body = "[";
         for (const std::string& line : lines) {

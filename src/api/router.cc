@@ -37,7 +37,7 @@ bool matches(const Route& route, const std::vector<std::string>& segments, std::
 }  // namespace
 
 void Router::add(std::string method, std::string_view path, Handler handler, Access access) {
-    routes_.push_back({std::move(method), split(path), access, std::move(handler)});
+    routes_.push_back({std::move(method), std::string(path), split(path), access, std::move(handler)});
 }
 
 Result<Router::Match> Router::match(std::string_view method, const http::Target& target) const {

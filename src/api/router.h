@@ -22,10 +22,15 @@ struct Call {
 // A handler answers by itself, or returns the error to answer with.
 using Handler = std::function<http::awaitable<Status>(Call&)>;
 
-enum class Access { open, team_key };
+enum class Access {
+    open,
+    team_key,  // X-API-Key
+    admin,     // X-Admin-Token: the operator
+};
 
 struct Route {
     std::string method;
+    std::string path;                  // as it was registered: the name of the route
     std::vector<std::string> pattern;  // "{name}" matches one segment
     Access access;
     Handler handler;

@@ -10,8 +10,9 @@ namespace gb::api {
 inline constexpr const char* kAgentVersion = "0.9.1";     // decides which features the clients use, contract 3.7
 inline constexpr const char* kClientId = "6532622b";      // required by old clients, means nothing
 
-boost::json::object sandbox_json(const SandboxView& view);         // "Sandbox"
-boost::json::object sandbox_detail_json(const SandboxView& view);  // "SandboxDetail"
+// `domain`: under which sandboxes have host names; empty when they have none.
+boost::json::object sandbox_json(const SandboxView& view, const std::string& domain);         // "Sandbox"
+boost::json::object sandbox_detail_json(const SandboxView& view, const std::string& domain);  // "SandboxDetail"
 boost::json::object listed_sandbox_json(const SandboxRecord& record);
 
 }  // namespace gb::api

@@ -1,11 +1,10 @@
 // Create, get, list and kill sandboxes (contract 2.4, 2.6).
-#include <charconv>
-
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
 #include "api/api.h"
 #include "api/create_request.h"
+#include "api/parameters.h"
 #include "api/sandbox_json.h"
 #include "base/clock.h"
 
@@ -20,41 +19,13 @@ Handler create(Services services, Generation generation) {
         GB_CO_TRY_ASSIGN(std::string body, co_await call.exchange.body.read_all(kMaxBody));
         GB_CO_TRY_ASSIGN(CreateSandbox request, parse_create(body, generation));
         GB_CO_TRY_ASSIGN(SandboxView view, co_await services.sandboxes.create(call.team, std::move(request)));
-        co_return co_await call.exchange.response.send_json(201, json::serialize(sandbox_json(view)));
+        co_return co_await call.exchange.response.send_json(201, json::serialize(sandbox_json(view, services.domain)));
     };
 }
 
-Result<ListQuery> parse_query(const http::Target& target) {
-    ListQuery query;
-    auto bad = [](std::string_view name, std::string_view wanted) {
-        return fail(ErrorCode::invalid_argument, fmt::format("validation error: parameter '{}' must be {}", name, wanted));
-    };
-    if (const std::string* limit = target.find("limit")) {
-        std::size_t value = 0;
-        auto [end, ec] = std::from_chars(limit->data(), limit->data() + limit->size(), value);
-        if (ec != std::errc() || end != limit->data() + limit->size() || value < 1 || value > 100)
-            return bad("limit", "a number from 1 to 100");
-        query.limit = value;
-    }
-    if (const std::string* order = target.find("order")) {
-        if (*order != "asc" && *order != "desc") return bad("order", "'asc' or 'desc'");
-        query.ascending = *order == "asc";
-    }
-    if (const std::string* after = target.find("startedAfter")) {
-        query.started_after_ms = parse_rfc3339(*after);
-        if (!query.started_after_ms) return bad("startedAfter", "a date and time of RFC 3339");
-    }
-    if (const std::string* metadata = target.find("metadata")) {
-        GB_TRY_ASSIGN(query.metadata, parse_metadata_filter(*metadata));
-    }
-    if (const std::string* name = target.find("template")) query.template_ref = *name;
-    query.next_token = target.get("nextToken");
-    return query;
-}
-
-// Whether the state parameter, one comma-joined value or several, admits running sandboxes. Absent: all states.
-Result<bool> wants_running(const http::Target& target) {
-    bool seen = false, running = false;
+// Which states the state parameter, one comma-joined value or several, admits. Absent: all.
+Status parse_states(const http::Target& target, ListQuery& query) {
+    bool seen = false, running = false, paused = false;
     for (const auto& [name, value] : target.query) {
         if (name != "state") continue;
         std::string_view rest = value;
@@ -65,28 +36,52 @@ Result<bool> wants_running(const http::Target& target) {
                 return fail(ErrorCode::invalid_argument,
                             fmt::format("validation error: parameter 'state' must be running or paused, not '{}'", state));
             seen = true;
-            running = running || state == "running";
+            (state == "running" ? running : paused) = true;
         }
     }
-    return !seen || running;
+    if (seen) {
+        query.running = running;
+        query.paused = paused;
+    }
+    return {};
 }
 
-Handler list(Services services, bool paged) {
+Result<ListQuery> parse_query(const http::Target& target) {
+    ListQuery query;
+    GB_TRY_ASSIGN(query.limit, page_limit(target));
+    if (const std::string* order = target.find("order")) {
+        if (*order != "asc" && *order != "desc") return bad_parameter("order", "'asc' or 'desc'");
+        query.ascending = *order == "asc";
+    }
+    if (const std::string* after = target.find("startedAfter")) {
+        query.started_after_ms = parse_rfc3339(*after);
+        if (!query.started_after_ms) return bad_parameter("startedAfter", "a date and time of RFC 3339");
+    }
+    if (const std::string* metadata = target.find("metadata")) {
+        GB_TRY_ASSIGN(query.metadata, parse_metadata_filter(*metadata));
+    }
+    if (const std::string* name = target.find("template")) query.template_ref = *name;
+    query.next_token = target.get("nextToken");
+    GB_TRY(parse_states(target, query));
+    return query;
+}
+
+enum class Listing { all_running, paged };  // of the first generation, of the second
+
+Handler list(Services services, Listing kind) {
     return [=](Call& call) -> http::awaitable<Status> {
         GB_CO_TRY_ASSIGN(ListQuery query, parse_query(call.exchange.target));
-        GB_CO_TRY_ASSIGN(bool running, wants_running(call.exchange.target));
-        if (!paged) {
+        if (kind == Listing::all_running) {
             query.limit = SIZE_MAX;
             query.next_token.clear();
+            query.running = true;
+            query.paused = false;
         }
-        ListPage page;
-        if (running) {
-            GB_CO_TRY_ASSIGN(page, services.sandboxes.list(call.team, query));
-        }
+        GB_CO_TRY_ASSIGN(ListPage page, services.sandboxes.list(call.team, query));
         json::array items;
         for (const SandboxRecord& record : page.items) items.push_back(listed_sandbox_json(record));
         http::Headers headers{{"Content-Type", "application/json"}};
-        if (paged) headers.add("X-Total-Running", std::to_string(page.total));
+        if (kind == Listing::paged) headers.add("X-Total-Running", std::to_string(page.running));
         if (!page.next_token.empty()) headers.add("X-Next-Token", page.next_token);
         co_return co_await call.exchange.response.send(200, std::move(headers), json::serialize(items));
     };
@@ -95,7 +90,7 @@ Handler list(Services services, bool paged) {
 Handler get(Services services) {
     return [=](Call& call) -> http::awaitable<Status> {
         GB_CO_TRY_ASSIGN(SandboxView view, services.sandboxes.get(call.team, call.params["id"]));
-        co_return co_await call.exchange.response.send_json(200, json::serialize(sandbox_detail_json(view)));
+        co_return co_await call.exchange.response.send_json(200, json::serialize(sandbox_detail_json(view, services.domain)));
     };
 }
 
@@ -111,8 +106,8 @@ Handler kill(Services services) {
 void add_sandbox_routes(Router& router, Services services) {
     router.add("POST", "/sandboxes", create(services, Generation::v1));
     router.add("POST", "/v2/sandboxes", create(services, Generation::v2));
-    router.add("GET", "/sandboxes", list(services, false));
-    router.add("GET", "/v2/sandboxes", list(services, true));
+    router.add("GET", "/sandboxes", list(services, Listing::all_running));
+    router.add("GET", "/v2/sandboxes", list(services, Listing::paged));
     router.add("GET", "/sandboxes/{id}", get(services));
     router.add("DELETE", "/sandboxes/{id}", kill(services));
 }

@@ -56,6 +56,10 @@ fs::path key_file(const NodeOptions& options) {
     return options.data_dir / "api-key";
 }
 
+fs::path admin_token_file(const NodeOptions& options) {
+    return options.data_dir / "admin-token";
+}
+
 fs::path server_file(const NodeOptions& options) {
     return options.data_dir / "server.json";
 }

@@ -18,6 +18,7 @@ void add_templates_dir(CLI::App& command, NodeOptions& options);
 void add_node_dirs(CLI::App& command, NodeOptions& options);
 
 std::filesystem::path key_file(const NodeOptions& options);     // the default key, 0600
+std::filesystem::path admin_token_file(const NodeOptions& options);  // the operator's, 0600
 std::filesystem::path server_file(const NodeOptions& options);  // where a running server answers
 
 }  // namespace gb::cli

@@ -1,6 +1,9 @@
 #include <csignal>
 
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -15,6 +18,8 @@
 #include "base/log.h"
 #include "cli/commands.h"
 #include "cli/paths.h"
+#include "cli/server_config.h"
+#include "control/housekeeping.h"
 #include "control/keys.h"
 #include "control/sandboxes.h"
 #include "http/server.h"
@@ -30,10 +35,18 @@ namespace asio = boost::asio;
 namespace fs = std::filesystem;
 using asio::ip::tcp;
 
+enum class OnStop {
+    by_signal,  // Ctrl-C ends the sandboxes; a service manager's SIGTERM leaves them to the next server
+    keep,
+    end,
+};
+
 struct ServeOptions {
     NodeOptions node = default_node_options();
-    std::string address = "127.0.0.1";
-    std::uint16_t port = 3000;
+    fs::path config_file;
+    std::optional<std::string> address;  // these two go before the configuration
+    std::optional<std::uint16_t> port;
+    OnStop on_stop = OnStop::by_signal;
     unsigned workers = 8;
     std::string log_level = "info";
 };
@@ -65,19 +78,23 @@ http::Handler front_door(api::Api& api, ingress::Proxy& proxy, const Sandboxes& 
     };
 }
 
-Result<tcp::endpoint> parse_endpoint(const ServeOptions& options) {
+Result<tcp::endpoint> parse_endpoint(const std::string& text, std::uint16_t port) {
     boost::system::error_code ec;
-    asio::ip::address address = asio::ip::make_address(options.address, ec);
+    asio::ip::address address = asio::ip::make_address(text, ec);
     if (ec)
-        return fail(
-            ErrorCode::invalid_argument,
-            fmt::format("--listen: '{}' is not an IP address, e.g. 127.0.0.1 or 0.0.0.0", options.address));
-    return tcp::endpoint(address, options.port);
+        return fail(ErrorCode::invalid_argument,
+                    fmt::format("listen: '{}' is not an IP address, e.g. 127.0.0.1 or 0.0.0.0", text));
+    return tcp::endpoint(address, port);
 }
 
-// Ends the sandboxes, then waits until no connection refers to anything of the server's any more.
-asio::awaitable<void> shut_down(http::Server& server, Sandboxes& sandboxes) {
-    co_await sandboxes.kill_all();
+enum class Sandboxing { keep, end };
+
+// Ends the sandboxes or leaves them, then waits until no connection refers to anything of the server's any more.
+asio::awaitable<void> shut_down(http::Server& server, Sandboxes& sandboxes, Sandboxing what) {
+    if (what == Sandboxing::end)
+        co_await sandboxes.kill_all();
+    else
+        co_await sandboxes.leave_running();
     asio::steady_timer pause(co_await asio::this_coro::executor);
     for (int i = 0; i < 250 && server.connections() > 0; ++i) {
         pause.expires_after(std::chrono::milliseconds(20));
@@ -86,20 +103,35 @@ asio::awaitable<void> shut_down(http::Server& server, Sandboxes& sandboxes) {
 }
 
 Status serve(const ServeOptions& options) {
+    GB_TRY_ASSIGN(ServerConfig config, load_server_config(options.config_file));
+    const std::string address = options.address.value_or(config.address.value_or("127.0.0.1"));
+    GB_TRY_ASSIGN(tcp::endpoint where,
+                  parse_endpoint(address, options.port.value_or(config.port.value_or(3000))));
     asio::io_context io(1);
     asio::thread_pool pool(options.workers);
-    GB_TRY_ASSIGN(tcp::endpoint where, parse_endpoint(options));
+    asio::thread_pool readers(2);  // of the store: never behind what the machines' work keeps busy
     GB_TRY_ASSIGN(auto node, LocalNode::open(io.get_executor(), pool, options.node));
     GB_TRY_ASSIGN(auto store, open_sqlite_store(options.node.data_dir / "glovebox.db"));
     GB_TRY(ensure_default_key(*store, key_file(options.node)));
+    GB_TRY_ASSIGN(std::string admin_token_hash, ensure_admin_token(admin_token_file(options.node)));
     GB_TRY_ASSIGN(std::string seed, token_seed(options.node.data_dir));
 
-    Sandboxes sandboxes(io.get_executor(), pool, *store, *node, seed);
+    Sandboxes sandboxes(io.get_executor(), readers, *store, *node, {seed, config.plans});
     GB_TRY(sandboxes.start());
     ingress::Proxy proxy(sandboxes);
     sandboxes.on_gone([&](const std::string& id) { proxy.cut(id); });
-    api::Api api({sandboxes, *store, pool});
+    api::ServerMetrics metrics;
+    http::Server* listening = nullptr;  // the server refers to the handlers, and they ask it this one thing
+    api::Api api({.sandboxes = sandboxes,
+                  .store = *store,
+                  .pool = readers,
+                  .metrics = metrics,
+                  .connections = [&] { return listening != nullptr ? listening->connections() : 0; },
+                  .prices = config.prices,
+                  .domain = config.domain,
+                  .admin_token_hash = admin_token_hash});
     http::Server server(io.get_executor(), front_door(api, proxy, sandboxes));
+    listening = &server;
     auto bound = server.listen(where);
     if (!bound) {
         if (bound.error().code == ErrorCode::already_exists)
@@ -107,18 +139,26 @@ Status serve(const ServeOptions& options) {
                 ErrorCode::already_exists,
                 fmt::format("port {} of {} is taken by another program: stop it, or choose another port with "
                             "--port",
-                            options.port, options.address));
+                            where.port(), address));
         return std::unexpected(bound.error());
     }
+    asio::cancellation_signal over;
+    asio::co_spawn(io,
+                   keep_house(*store, readers, {.retention = std::chrono::hours(24 * config.retention_days)}),
+                   asio::bind_cancellation_slot(over.slot(), asio::detached));
     asio::signal_set signals(io, SIGINT, SIGTERM);
-    signals.async_wait([&](const boost::system::error_code& ec, int) {
+    signals.async_wait([&](const boost::system::error_code& ec, int signal) {
         if (ec) return;
-        log::info("stopping");
+        const bool keep = options.on_stop == OnStop::keep ||
+                          (options.on_stop == OnStop::by_signal && signal == SIGTERM);
+        log::info("stopping", {{"sandboxes", keep ? "go on" : "end"}});
         server.stop();
-        asio::co_spawn(io, shut_down(server, sandboxes), [&](const std::exception_ptr&) { io.stop(); });
+        over.emit(asio::cancellation_type::all);
+        asio::co_spawn(io, shut_down(server, sandboxes, keep ? Sandboxing::keep : Sandboxing::end),
+                       [&](const std::exception_ptr&) { io.stop(); });
     });
     const std::string url = fmt::format(
-        "http://{}:{}", where.address().is_unspecified() ? "127.0.0.1" : options.address, bound->port());
+        "http://{}:{}", where.address().is_unspecified() ? "127.0.0.1" : address, bound->port());
     GB_TRY(write_file_atomic(
         server_file(options.node),
         boost::json::serialize(boost::json::object{{"url", url}, {"pid", ::getpid()}}) + "\n"));
@@ -134,7 +174,8 @@ Status serve(const ServeOptions& options) {
     std::fflush(stdout);
 
     io.run();
-    pool.join();  // before what its work refers to goes away
+    pool.join();  // before what their work refers to goes away
+    readers.join();
     std::error_code ignored;
     fs::remove(server_file(options.node), ignored);
     return {};
@@ -146,8 +187,13 @@ void add_serve(CLI::App& app, Action& run) {
     CLI::App* command = app.add_subcommand("serve", "Run the server");
     auto options = std::make_shared<ServeOptions>();
     add_node_dirs(*command, options->node);
-    command->add_option("--listen", options->address, "IP address to listen on")->capture_default_str();
-    command->add_option("--port", options->port, "Port; 0 picks a free one")->capture_default_str();
+    command->add_option("--config", options->config_file, "Configuration [/etc/glovebox/config.toml]");
+    command->add_option("--listen", options->address, "IP address to listen on [127.0.0.1]");
+    command->add_option("--port", options->port, "Port; 0 picks a free one [3000]");
+    command
+        ->add_option("--on-stop", options->on_stop,
+                     "Whether sandboxes go on when the server stops [end at Ctrl-C, keep at SIGTERM]")
+        ->transform(CLI::CheckedTransformer(std::map<std::string, OnStop>{{"keep", OnStop::keep}, {"end", OnStop::end}}));
     command->add_option("--ready-slots", options->node.ready_slots, "Network slots kept ready")
         ->capture_default_str();
     command

@@ -60,6 +60,7 @@ class FakeNode : public Node {
         if (ec) co_return fail(ErrorCode::unavailable, ec.message());
         co_return socket;
     }
+    Result<NodeInfo> info() override { return NodeInfo{.id = "fake"}; }
     Result<Isolation> isolation(const std::string&) override { return Isolation{}; }
     Result<SandboxUsage> usage(const std::string&) override { return SandboxUsage{}; }
     Result<std::vector<std::string>> decisions(const std::string&, std::size_t) override {

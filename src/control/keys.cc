@@ -58,6 +58,7 @@ Status ensure_default_key(Store& store, const std::filesystem::path& key_file) {
         team.id = team_id = random_uuid();
         team.name = "Default";
         team.slug = "default";
+        team.plan = "pro";
         GB_TRY(store.add_team(team));
     }
     if (auto text = read_file(key_file); text) {
@@ -70,6 +71,16 @@ Status ensure_default_key(Store& store, const std::filesystem::path& key_file) {
     GB_TRY(write_file_atomic(key_file, made.key + "\n", 0600));
     log::info("made the default API key", {{"mask", made.row.mask}, {"file", key_file.string()}});
     return {};
+}
+
+Result<std::string> ensure_admin_token(const std::filesystem::path& file) {
+    constexpr std::size_t kLength = 64;
+    auto text = read_file(file);
+    if (!text && text.error().code != ErrorCode::not_found) return std::unexpected(text.error());
+    if (text && text->size() >= kLength) return sha256_hex(text->substr(0, kLength));
+    const std::string made = random_hex(kLength / 2);
+    GB_TRY(write_file_atomic(file, made + "\n", 0600));
+    return sha256_hex(made);
 }
 
 }  // namespace gb

@@ -27,4 +27,7 @@ Result<Team> authenticate(Store& store, std::string_view key);
 // administrator. Later starts leave both alone; a lost key file is replaced by a new key.
 Status ensure_default_key(Store& store, const std::filesystem::path& key_file);
 
+// The operator's token, in `file` (0600), made at the first start. Returns its SHA-256 in hex.
+Result<std::string> ensure_admin_token(const std::filesystem::path& file);
+
 }  // namespace gb

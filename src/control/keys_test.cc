@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/crypto.h"
 #include "base/file.h"
 #include "base/ids.h"
 
@@ -67,6 +68,19 @@ TEST_F(KeysTest, EverythingElseIsRefusedWithTheContractsWords) {
         EXPECT_NE(team.error().message.find("Invalid API key"), std::string::npos);
         if (bad.size() > 8) EXPECT_EQ(team.error().message.find(bad), std::string::npos) << "the key is in the error";
     }
+}
+
+TEST_F(KeysTest, TheOperatorsTokenIsMadeOnceAndOnlyItsHashLeaves) {
+    auto hash = ensure_admin_token(dir_ / "admin-token");
+    ASSERT_TRUE(hash);
+    const std::string token = read_file(dir_ / "admin-token")->substr(0, 64);
+    EXPECT_EQ(*hash, sha256_hex(token));
+    EXPECT_EQ(*ensure_admin_token(dir_ / "admin-token"), *hash);
+    struct stat st{};
+    ASSERT_EQ(::stat((dir_ / "admin-token").c_str(), &st), 0);
+    EXPECT_EQ(st.st_mode & 0777, 0600U);
+    ASSERT_TRUE(write_file_atomic(dir_ / "short", "x", 0600));
+    EXPECT_NE(*ensure_admin_token(dir_ / "short"), sha256_hex("x"));  // too short to be one: replaced
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ Result<Cursor> parse_token(const std::string& token, bool ascending) {
 }
 
 bool matches(const SandboxRecord& record, const ListQuery& query) {
-    if (record.state != SandboxState::running) return false;
+    if (shown_as(record.state) == Shown::hidden) return false;
     if (query.started_after_ms && record.started_ms < *query.started_after_ms) return false;
     if (query.template_ref && *query.template_ref != record.template_id && *query.template_ref != record.template_name)
         return false;
@@ -51,28 +51,47 @@ bool matches(const SandboxRecord& record, const ListQuery& query) {
 
 }  // namespace
 
-Result<ListPage> list_page(std::vector<SandboxRecord> records, const ListQuery& query) {
-    std::erase_if(records, [&](const SandboxRecord& record) { return !matches(record, query); });
+Shown shown_as(SandboxState state) {
+    using enum SandboxState;
+    switch (state) {
+        case running:
+            return Shown::running;
+        case pausing:
+        case paused:
+        case resuming:
+            return Shown::paused;
+        case creating:
+        case killing:
+            break;
+    }
+    return Shown::hidden;
+}
+
+Result<ListPage> list_page(std::vector<const SandboxRecord*> records, const ListQuery& query) {
+    ListPage page;
+    std::erase_if(records, [&](const SandboxRecord* record) {
+        if (!matches(*record, query)) return true;
+        const bool running = shown_as(record->state) == Shown::running;
+        page.running += running ? 1 : 0;
+        return running ? !query.running : !query.paused;
+    });
     auto before = [&](std::int64_t a_ms, const std::string& a_id, std::int64_t b_ms, const std::string& b_id) {
         auto a = std::tie(a_ms, a_id), b = std::tie(b_ms, b_id);
         return query.ascending ? a < b : b < a;
     };
-    std::ranges::sort(records, [&](const SandboxRecord& a, const SandboxRecord& b) {
-        return before(a.started_ms, a.id, b.started_ms, b.id);
-    });
-    ListPage page;
-    page.total = records.size();
-    auto first = records.begin();
     if (!query.next_token.empty()) {
         GB_TRY_ASSIGN(Cursor cursor, parse_token(query.next_token, query.ascending));
-        first = std::ranges::find_if(records, [&](const SandboxRecord& record) {
-            return before(cursor.started_ms, cursor.id, record.started_ms, record.id);
+        std::erase_if(records, [&](const SandboxRecord* record) {
+            return !before(cursor.started_ms, cursor.id, record->started_ms, record->id);
         });
     }
-    auto count = std::min<std::size_t>(query.limit, static_cast<std::size_t>(records.end() - first));
-    page.items.assign(std::make_move_iterator(first), std::make_move_iterator(first + static_cast<std::ptrdiff_t>(count)));
-    if (first + static_cast<std::ptrdiff_t>(count) != records.end() && count > 0)
-        page.next_token = make_token(page.items.back(), query.ascending);
+    const std::size_t count = std::min(query.limit, records.size());
+    std::ranges::partial_sort(records, records.begin() + static_cast<std::ptrdiff_t>(count),
+                              [&](const SandboxRecord* a, const SandboxRecord* b) {
+                                  return before(a->started_ms, a->id, b->started_ms, b->id);
+                              });
+    for (std::size_t i = 0; i < count; ++i) page.items.push_back(*records[i]);
+    if (count < records.size() && count > 0) page.next_token = make_token(page.items.back(), query.ascending);
     return page;
 }
 

@@ -18,6 +18,12 @@ SandboxRecord record(std::string id, std::int64_t started, std::map<std::string,
     return out;
 }
 
+Result<ListPage> list_page(const std::vector<SandboxRecord>& records, const ListQuery& query) {
+    std::vector<const SandboxRecord*> pointers;
+    for (const SandboxRecord& record : records) pointers.push_back(&record);
+    return gb::list_page(std::move(pointers), query);
+}
+
 std::vector<std::string> ids(const ListPage& page) {
     std::vector<std::string> out;
     for (const auto& item : page.items) out.push_back(item.id);
@@ -36,7 +42,7 @@ TEST(Listing, NewestFirstAndPagedWithoutGapOrRepeat) {
         do {
             auto page = list_page(all, query);
             ASSERT_TRUE(page);
-            EXPECT_EQ(page->total, 7U);
+            EXPECT_EQ(page->running, 7U);
             for (auto& id : ids(*page)) seen.push_back(id);
             query.next_token = page->next_token;
         } while (!query.next_token.empty() && ++pages < 10);
@@ -61,11 +67,11 @@ TEST(Listing, ATokenOfTheOtherOrderOrGarbageIsRefused) {
     ASSERT_TRUE(page);
     query.next_token = page->next_token;
     query.ascending = true;
-    EXPECT_FALSE(list_page({}, query));
+    EXPECT_FALSE(gb::list_page({}, query));
     query.next_token = "!!!";
-    EXPECT_FALSE(list_page({}, query));
+    EXPECT_FALSE(gb::list_page({}, query));
     query.next_token = "YWJj";
-    EXPECT_FALSE(list_page({}, query));
+    EXPECT_FALSE(gb::list_page({}, query));
 }
 
 TEST(Listing, StartedAfterIsInclusive) {
@@ -89,12 +95,21 @@ TEST(Listing, FiltersAreAllRequired) {
     EXPECT_EQ(list_page({a, b, c}, query)->items.size(), 3U);
 }
 
-TEST(Listing, OnlyRunningSandboxesAreShown) {
-    auto a = record("a", 1);
-    a.state = SandboxState::creating;
-    auto b = record("b", 1);
-    b.state = SandboxState::killing;
-    EXPECT_TRUE(list_page({a, b}, {})->items.empty());
+TEST(Listing, WhatIsMadeOrEndsIsHiddenAndTransitionsCountAsPaused) {
+    using enum SandboxState;
+    std::vector<SandboxRecord> all;
+    for (SandboxState state : {creating, running, pausing, paused, resuming, killing}) {
+        all.push_back(record(std::string(1, static_cast<char>('a' + all.size())), 1));
+        all.back().state = state;
+    }
+    ListQuery query;
+    EXPECT_EQ(ids(*list_page(all, query)), (std::vector<std::string>{"e", "d", "c", "b"}));
+    EXPECT_EQ(list_page(all, query)->running, 1U);
+    query.running = false;
+    EXPECT_EQ(ids(*list_page(all, query)), (std::vector<std::string>{"e", "d", "c"}));
+    EXPECT_EQ(list_page(all, query)->running, 1U);
+    query = {.paused = false};
+    EXPECT_EQ(ids(*list_page(all, query)), (std::vector<std::string>{"b"}));
 }
 
 TEST(MetadataFilter, UndoesTheLayersThatClientsPutOn) {

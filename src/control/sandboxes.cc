@@ -1,6 +1,7 @@
 #include "control/sandboxes.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -11,56 +12,150 @@
 #include "base/ids.h"
 #include "base/log.h"
 #include "base/offload.h"
-#include "control/lifecycle.h"
+#include "control/commit.h"
+#include "control/events.h"
+#include "control/sandbox_entry.h"
 
 namespace gb {
 
 namespace asio = boost::asio;
 using asio::awaitable;
-
-struct Sandboxes::Entry {
-    explicit Entry(const asio::any_io_executor& executor) : deadline(executor) {}
-    SandboxRecord record;
-    asio::steady_timer deadline;
-
-    [[nodiscard]] bool move_to(SandboxState next) {
-        if (!may_move(record.state, next)) return false;
-        record.state = next;
-        return true;
-    }
-};
+using enum SandboxState;
 
 Sandboxes::Sandboxes(asio::any_io_executor executor, asio::thread_pool& pool, Store& store, Node& node,
-                     std::string seed)
-    : executor_(std::move(executor)), pool_(pool), store_(store), node_(node), seed_(std::move(seed)) {}
+                     SandboxesOptions options)
+    : executor_(std::move(executor)), pool_(pool), store_(store), node_(node), options_(std::move(options)) {}
 
-Sandboxes::~Sandboxes() = default;
-
-Status Sandboxes::start() {
-    GB_TRY_ASSIGN(auto rows, store_.sandboxes());
-    for (const SandboxRecord& row : rows) {
-        log::warn("a sandbox of the previous run is gone",
-                  {{"sandbox", row.id}, {"state", to_string(row.state)}});
-        GB_TRY(store_.remove_sandbox(row.id));
-    }
-    node_.on_exit([this](const std::string& id, const std::string& reason) { exited(id, reason); });
-    return {};
+Sandboxes::~Sandboxes() {
+    for (const auto& [id, entry] : entries_) entry->deadline.cancel();  // a handler that waits keeps its entry alive
 }
 
 std::string Sandboxes::canonical_id(std::string_view id) {
     return std::string(id.substr(0, id.find('-')));
 }
 
-SandboxView Sandboxes::view(const Entry& entry) const {
-    return {entry.record, entry.record.secure ? to_hex(hmac_sha256(seed_, entry.record.id)) : std::string()};
+Sandboxes::EntryPtr Sandboxes::make_entry(SandboxRecord record) {
+    auto entry = std::make_shared<Entry>(executor_, std::move(record));
+    const std::string& id = entry->record.id;
+    if (entry->record.secure) entry->access_token = to_hex(hmac_sha256(options_.seed, id));
+    if (!entry->record.public_traffic) entry->traffic_token = to_hex(hmac_sha256(options_.seed, "traffic-" + id));
+    entries_.emplace(id, entry);
+    return entry;
 }
 
-Result<std::shared_ptr<Sandboxes::Entry>> Sandboxes::find(const Team& team, std::string_view id) const {
+void Sandboxes::start_run(Entry& entry, std::int64_t now, std::int64_t ends_ms) {
+    SandboxRecord& record = entry.record;
+    record.run_id = random_uuid();
+    record.started_ms = now;
+    record.ends_ms = ends_ms;
+    entry.run = {.id = record.run_id,
+                 .sandbox_id = record.id,
+                 .team_id = record.team_id,
+                 .template_id = record.template_id,
+                 .cpu_count = record.cpu_count,
+                 .memory_mib = record.memory_mib,
+                 .started_ms = now,
+                 .seen_ms = now};
+}
+
+Status Sandboxes::start() {
+    GB_TRY_ASSIGN(auto rows, store_.sandboxes());
+    GB_TRY_ASSIGN(auto held, node_.held());
+    GB_TRY_ASSIGN(auto runs, store_.open_runs());
+    node_.on_exit([this](const std::string& id, const std::string& reason) { exited(id, reason); });
+    std::unordered_map<std::string, bool> machines;
+    for (const HeldSandbox& sandbox : held) machines[sandbox.id] = sandbox.running;
+    std::unordered_map<std::string, SandboxRun> open;
+    for (SandboxRun& run : runs) open[run.id] = std::move(run);
+    for (SandboxRecord& row : rows) {
+        auto machine = machines.find(row.id);
+        std::optional<bool> held_running;
+        if (machine != machines.end()) held_running = machine->second;
+        auto run = open.find(row.run_id);
+        const std::string run_id = row.run_id;
+        GB_TRY(adopt_row(std::move(row), held_running, run == open.end() ? nullptr : &run->second));
+        open.erase(run_id);
+    }
+    Change change;  // runs whose sandbox has no row any more ended when they were last seen
+    for (auto& [id, run] : open) {
+        run.ended_ms = std::max(run.seen_ms, run.started_ms);
+        change.put_runs.push_back(run);
+    }
+    GB_TRY(store_.commit(std::move(change)));
+    for (const auto& [id, running] : machines) {
+        if (entries_.contains(id)) continue;
+        // Nobody was ever told of it: its create or its kill was under way.
+        log::warn("a machine that no sandbox belongs to is removed", {{"sandbox", id}});
+        asio::co_spawn(executor_, node_.destroy(id), asio::detached);
+    }
+    return {};
+}
+
+Status Sandboxes::adopt_row(SandboxRecord row, std::optional<bool> held_running, const SandboxRun* open_run) {
+    const std::int64_t now = now_ms();
+    Change change;
+    SandboxRun run = open_run != nullptr ? *open_run : SandboxRun{};
+    auto close_run = [&](std::int64_t at) {
+        if (open_run == nullptr) return;
+        run.ended_ms = std::max(at, run.started_ms);
+        change.put_runs.push_back(run);
+    };
+    if (!held_running) {
+        log::warn("a sandbox of the previous run is gone", {{"sandbox", row.id}, {"state", to_string(row.state)}});
+        close_run(std::min(run.seen_ms, row.ends_ms));
+        change.remove_sandboxes.push_back(row.id);
+        change.events.push_back(killed_event(row, open_run != nullptr ? &run : nullptr,
+                                             "it did not outlive a restart of the machine"));
+        return store_.commit(std::move(change));
+    }
+    const bool was_running = row.state == running;
+    if (*held_running == was_running) {
+        EntryPtr entry = make_entry(std::move(row));
+        entry->run = std::move(run);
+        log::info(was_running ? "a running sandbox is taken over" : "a paused sandbox is kept",
+                  {{"sandbox", entry->record.id}});
+        if (was_running) arm(entry);
+        return {};
+    }
+    // A pause or a resume was done and not recorded: what is, counts.
+    row.state = *held_running ? running : paused;
+    EntryPtr entry = make_entry(std::move(row));
+    entry->run = std::move(run);
+    if (*held_running) {
+        start_run(*entry, now, now + std::int64_t{entry->record.timeout_s} * 1000);
+        change.events.push_back(resumed_event(entry->record));
+        change.put_runs.push_back(entry->run);
+        arm(entry);
+    } else {
+        entry->record.ends_ms = now;
+        entry->run.ended_ms = std::max(entry->run.seen_ms, entry->run.started_ms);
+        change.put_runs.push_back(entry->run);
+        change.events.push_back(paused_event(entry->record, entry->run));
+    }
+    change.put_sandboxes.push_back(entry->record);
+    log::info("a sandbox is taken over", {{"sandbox", entry->record.id}, {"state", to_string(entry->record.state)}});
+    return store_.commit(std::move(change));
+}
+
+SandboxView Sandboxes::view(const Entry& entry) const {
+    return {entry.record, entry.access_token, entry.traffic_token};
+}
+
+SandboxSpec Sandboxes::spec_of(const Entry& entry) const {
+    SandboxSpec spec;
+    spec.id = entry.record.id;
+    spec.template_id = entry.record.template_id;
+    spec.env_vars = entry.record.env_vars;
+    spec.access_token = entry.access_token;
+    spec.network = {entry.record.allow_internet_access, entry.record.allow_out, entry.record.deny_out};
+    return spec;
+}
+
+Result<Sandboxes::EntryPtr> Sandboxes::find(const Team& team, std::string_view id) const {
     auto found = entries_.find(canonical_id(id));
     if (found == entries_.end() || found->second->record.team_id != team.id ||
-        found->second->record.state != SandboxState::running)
-        return fail(ErrorCode::not_found,
-                    fmt::format("Sandbox \"{}\" doesn't exist or you don't have access to it", id));
+        found->second->record.state == creating)
+        return no_such_sandbox(id);
     return found->second;
 }
 
@@ -81,203 +176,206 @@ Result<TemplateInfo> Sandboxes::resolve(std::string_view template_ref) {
     return fail(ErrorCode::not_found, fmt::format("template '{}' not found", template_ref));
 }
 
-awaitable<Status> Sandboxes::save(SandboxRecord record) {
-    co_return co_await offload(pool_, [this, &record] { return store_.put_sandbox(record); });
+Status Sandboxes::check_lifetime(const Plan& plan, std::int64_t timeout_s) const {
+    if (timeout_s <= 0) return fail(ErrorCode::invalid_argument, "Timeout must be greater than 0");
+    if (timeout_s <= plan.max_lifetime_s) return {};
+    if (plan.max_lifetime_s % 3600 == 0)
+        return fail(ErrorCode::invalid_argument,
+                    fmt::format("Timeout cannot be greater than {} hours", plan.max_lifetime_s / 3600));
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("Timeout cannot be greater than {} seconds", plan.max_lifetime_s));
+}
+
+Status Sandboxes::check_place(const std::string& team_id, const Plan& plan) const {
+    const auto taken = std::ranges::count_if(entries_, [&](const auto& item) {
+        return item.second->record.team_id == team_id && takes_place(item.second->record.state);
+    });
+    if (taken < plan.max_sandboxes) return {};
+    return fail(ErrorCode::resource_exhausted,
+                fmt::format("you have reached the maximum number of concurrent sandboxes ({}) of the plan '{}'. "
+                            "Kill or pause one, or wait until one ends",
+                            plan.max_sandboxes, plan.name));
+}
+
+namespace {
+
+Status check_size(const Plan& plan, const TemplateInfo& info) {
+    struct Limit {
+        const char* what;
+        int wanted, most;
+    };
+    for (const Limit& limit : {Limit{"vCPU", info.cpu_count, plan.max_cpu_count},
+                               Limit{"MiB of memory", info.memory_mib, plan.max_memory_mib},
+                               Limit{"MiB of disk", info.disk_mib, plan.max_disk_mib}})
+        if (limit.wanted > limit.most)
+            return fail(ErrorCode::permission_denied,
+                        fmt::format("template '{}' has {} {}, the plan '{}' allows {}", info.name, limit.wanted,
+                                    limit.what, plan.name, limit.most));
+    return {};
+}
+
+}  // namespace
+
+int Sandboxes::create_retry_after_s(const Team& team) const {
+    auto found = creates_.find(team.id);
+    return found == creates_.end() ? 1 : found->second.retry_after_s();
 }
 
 awaitable<Result<SandboxView>> Sandboxes::create(Team team, CreateSandbox request) {
     if (stopping_) co_return fail(ErrorCode::unavailable, "the server stops");
-    if (request.timeout_s <= 0) co_return fail(ErrorCode::invalid_argument, "Timeout must be greater than 0");
-    if (request.timeout_s > team.max_lifetime_s)
-        co_return fail(ErrorCode::invalid_argument,
-                       fmt::format("Timeout cannot be greater than {} hours", team.max_lifetime_s / 3600));
-    GB_CO_TRY_ASSIGN(TemplateInfo info,
-                     co_await offload(pool_, [&] { return resolve(request.template_ref); }));
-    auto running = std::ranges::count_if(
-        entries_, [&](const auto& item) { return item.second->record.team_id == team.id; });
-    if (running >= team.max_sandboxes)
-        co_return fail(
-            ErrorCode::resource_exhausted,
-            fmt::format("you have reached the maximum number of concurrent sandboxes ({}). Kill one, or "
-                        "wait until one ends",
-                        team.max_sandboxes));
+    const Plan& plan = options_.plans.of(team.plan);
+    GB_CO_TRY(check_lifetime(plan, request.timeout_s));
+    GB_CO_TRY_ASSIGN(TemplateInfo info, co_await offload(pool_, [&] { return resolve(request.template_ref); }));
+    GB_CO_TRY(check_size(plan, info));
+    GB_CO_TRY(check_place(team.id, plan));
+    RateLimit& rate =
+        creates_.try_emplace(team.id, plan.creates_per_second, plan.max_sandboxes).first->second;
+    rate.configure(plan.creates_per_second, plan.max_sandboxes);
+    if (!rate.take(monotonic_ms()))
+        co_return fail(ErrorCode::resource_exhausted,
+                       fmt::format("Rate limit exceeded: the plan '{}' allows {} new sandboxes a second", plan.name,
+                                   plan.creates_per_second));
 
-    const std::int64_t asked_ms = monotonic_ms();
-    auto entry = std::make_shared<Entry>(executor_);
-    SandboxRecord& record = entry->record;
+    const std::int64_t asked_us = monotonic_us();
+    SandboxRecord record;
     record.id = sandbox_id();
     record.team_id = team.id;
     record.template_id = info.id;
     record.template_name = info.name;
     record.build_id = info.build_id;
+    record.timeout_s = request.timeout_s;
     record.cpu_count = info.cpu_count;
     record.memory_mib = info.memory_mib;
     record.disk_mib = info.disk_mib;
     record.secure = request.secure;
+    record.auto_pause = request.auto_pause;
+    record.auto_pause_memory = request.auto_pause_memory;
+    record.auto_resume = request.auto_resume;
+    record.public_traffic = request.public_traffic;
+    record.mask_request_host = std::move(request.mask_request_host);
     record.allow_internet_access = request.network.allow_internet_access;
+    record.allow_out = std::move(request.network.allow_out);
+    record.deny_out = std::move(request.network.deny_out);
     record.network_json = std::move(request.network_json);
     record.metadata = std::move(request.metadata);
-    record.started_ms = now_ms();
-    record.ends_ms = record.started_ms + std::int64_t{request.timeout_s} * 1000;
-    entries_.emplace(record.id, entry);
+    record.env_vars = std::move(request.env_vars);
+    EntryPtr entry = make_entry(std::move(record));
+    const std::string id = entry->record.id;
 
-    SandboxSpec spec;
-    spec.id = record.id;
-    spec.template_id = info.id;
-    spec.env_vars = std::move(request.env_vars);
-    spec.access_token = view(*entry).access_token;
-    spec.network = std::move(request.network);
-    Status made = co_await node_.create(std::move(spec));
+    const std::int64_t engine_us = monotonic_us();
+    Status made = co_await node_.create(spec_of(*entry));
+    const std::int64_t made_us = monotonic_us();
     // Meanwhile the machine may have ended, or the server may have begun to stop: the state says so.
-    if (made && !entry->move_to(SandboxState::running))
+    if (made && entry->record.state != creating)
         made = fail(ErrorCode::unavailable, "the sandbox ended while it was started");
     if (made) {
-        record.started_ms = now_ms();
-        record.ends_ms = record.started_ms + std::int64_t{request.timeout_s} * 1000;
-        made = co_await save(record);
-        if (made && record.state != SandboxState::running)
-            co_return fail(ErrorCode::unavailable,
-                           "the sandbox ended while it was started");  // end() cleans up
+        const std::int64_t now = now_ms();
+        start_run(*entry, now, now + std::int64_t{request.timeout_s} * 1000);
+        Change change;
+        change.put_sandboxes.push_back(entry->record);
+        change.put_sandboxes.back().state = running;
+        change.put_runs.push_back(entry->run);
+        change.events.push_back(created_event(entry->record));
+        made = co_await commit(store_, std::move(change));
+        if (made && !entry->move_to(running))
+            made = fail(ErrorCode::unavailable, "the sandbox ended while it was started");
     }
     if (!made) {
-        (void)entry->move_to(SandboxState::killing);
-        co_await node_.destroy(record.id);
-        co_await offload(pool_, [&] { return store_.remove_sandbox(record.id); });
-        entries_.erase(record.id);
+        (void)entry->move_to(killing);
+        co_await node_.destroy(id);
+        Change change;
+        change.remove_sandboxes.push_back(id);
+        if (!entry->run.id.empty()) {
+            entry->run.ended_ms = entry->run.started_ms;  // it never served anybody
+            change.put_runs.push_back(entry->run);
+            change.events.push_back(killed_event(entry->record, &entry->run, "it could not be started"));
+        }
+        if (Status removed = co_await commit(store_, std::move(change)); !removed)
+            log::error("a failed create was not recorded", {{"sandbox", id}, {"error", removed.error().message}});
+        entries_.erase(id);
+        entry->changed.cancel();
         co_return std::unexpected(made.error());
     }
     arm(entry);
-    log::info("sandbox created", {{"sandbox", record.id},
+    log::info("sandbox created", {{"sandbox", id},
+                                  {"team", team.slug},
                                   {"template", info.name},
                                   {"timeout_s", request.timeout_s},
-                                  {"took_ms", monotonic_ms() - asked_ms}});
+                                  {"took_us", monotonic_us() - asked_us},
+                                  {"engine_us", made_us - engine_us}});
     co_return view(*entry);
 }
 
-Result<SandboxView> Sandboxes::get(const Team& team, std::string_view id) {
+Result<SandboxView> Sandboxes::get(const Team& team, std::string_view id) const {
     GB_TRY_ASSIGN(auto entry, find(team, id));
+    if (shown_as(entry->record.state) == Shown::hidden) return no_such_sandbox(id);
     return view(*entry);
 }
 
-Result<ListPage> Sandboxes::list(const Team& team, const ListQuery& query) {
-    std::vector<SandboxRecord> records;
+Result<ListPage> Sandboxes::list(const Team& team, const ListQuery& query) const {
+    std::vector<const SandboxRecord*> records;
+    records.reserve(entries_.size());
     for (const auto& [id, entry] : entries_)
-        if (entry->record.team_id == team.id) records.push_back(entry->record);
+        if (entry->record.team_id == team.id) records.push_back(&entry->record);
     return list_page(std::move(records), query);
-}
-
-awaitable<Status> Sandboxes::move_end(std::shared_ptr<Entry> entry, std::int64_t ends_ms, Move move) {
-    SandboxRecord changed = entry->record;
-    changed.ends_ms = ends_ms;
-    GB_CO_TRY(co_await save(std::move(changed)));
-    if (entry->record.state != SandboxState::running)
-        co_return fail(
-            ErrorCode::not_found,
-            fmt::format("Sandbox \"{}\" doesn't exist or you don't have access to it", entry->record.id));
-    // Another call may have moved it further while this one was saved.
-    if (move == Move::only_later && ends_ms <= entry->record.ends_ms) co_return co_await save(entry->record);
-    entry->record.ends_ms = ends_ms;
-    arm(entry);
-    co_return Status{};
-}
-
-awaitable<Result<SandboxView>> Sandboxes::connect(Team team, std::string id, int timeout_s) {
-    if (timeout_s <= 0) co_return fail(ErrorCode::invalid_argument, "Timeout must be greater than 0");
-    if (timeout_s > team.max_lifetime_s)
-        co_return fail(ErrorCode::invalid_argument,
-                       fmt::format("Timeout cannot be greater than {} hours", team.max_lifetime_s / 3600));
-    GB_CO_TRY_ASSIGN(auto entry, find(team, id));
-    std::int64_t wanted = std::min(now_ms() + std::int64_t{timeout_s} * 1000,
-                                   entry->record.started_ms + std::int64_t{team.max_lifetime_s} * 1000);
-    if (wanted > entry->record.ends_ms) GB_CO_TRY(co_await move_end(entry, wanted, Move::only_later));
-    co_return view(*entry);
-}
-
-awaitable<Status> Sandboxes::set_timeout(Team team, std::string id, std::int64_t timeout_s) {
-    GB_CO_TRY_ASSIGN(auto entry, find(team, id));
-    std::int64_t wanted = now_ms() + std::max<std::int64_t>(timeout_s, 0) * 1000;
-    std::int64_t longest = entry->record.started_ms + std::int64_t{team.max_lifetime_s} * 1000;
-    if (timeout_s > team.max_lifetime_s)
-        co_return fail(ErrorCode::invalid_argument,
-                       fmt::format("Max instance length exceeded: at most {} hours from the start",
-                                   team.max_lifetime_s / 3600));
-    co_return co_await move_end(entry, std::min(wanted, longest), Move::both_ways);
-}
-
-awaitable<Status> Sandboxes::kill(Team team, std::string id) {
-    GB_CO_TRY_ASSIGN(auto entry, find(team, id));
-    co_return co_await end(entry, "killed by a request");
-}
-
-awaitable<void> Sandboxes::kill_all() {
-    stopping_ = true;
-    std::vector<std::shared_ptr<Entry>> all;
-    for (const auto& [id, entry] : entries_) all.push_back(entry);
-    for (const auto& entry : all) {
-        if (entry->record.state == SandboxState::creating)
-            (void)entry->move_to(SandboxState::killing);  // its create() gives up and cleans up
-        else
-            asio::co_spawn(executor_, end(entry, "the server stops"), asio::detached);
-    }
-    asio::steady_timer pause(executor_);
-    while (!entries_.empty()) {
-        pause.expires_after(std::chrono::milliseconds(20));
-        co_await pause.async_wait(asio::use_awaitable);
-    }
-}
-
-awaitable<Status> Sandboxes::end(std::shared_ptr<Entry> entry, std::string reason) {
-    const std::string id = entry->record.id;
-    if (!entry->move_to(SandboxState::killing)) co_return Status{};
-    entry->deadline.cancel();
-    if (on_gone_) on_gone_(id);
-    Status destroyed = co_await node_.destroy(id);
-    Status removed = co_await offload(pool_, [&] { return store_.remove_sandbox(id); });
-    entries_.erase(id);
-    if (!destroyed) {
-        log::error("a sandbox could not be removed whole",
-                   {{"sandbox", id}, {"error", destroyed.error().message}});
-        co_return destroyed;
-    }
-    log::info("sandbox ended", {{"sandbox", id}, {"reason", reason}});
-    co_return removed;
-}
-
-void Sandboxes::arm(const std::shared_ptr<Entry>& entry) {
-    std::int64_t left = std::max<std::int64_t>(0, entry->record.ends_ms - now_ms());
-    entry->deadline.expires_after(std::chrono::milliseconds(left));
-    entry->deadline.async_wait([this, entry](const boost::system::error_code& ec) {
-        if (ec || entry->record.state != SandboxState::running) return;
-        // The timer follows the monotonic clock, the deadline the wall clock: look again after a jump.
-        if (entry->record.ends_ms > now_ms()) return arm(entry);
-        asio::co_spawn(executor_, end(entry, "its lifetime ended"), asio::detached);
-    });
-}
-
-void Sandboxes::exited(const std::string& id, const std::string& reason) {
-    auto found = entries_.find(id);
-    if (found == entries_.end()) return;
-    std::shared_ptr<Entry> entry = found->second;
-    log::warn("a sandbox ended by itself", {{"sandbox", id}, {"reason", reason}});
-    if (entry->record.state == SandboxState::creating) {
-        (void)entry->move_to(SandboxState::killing);  // create() notices and cleans up
-        return;
-    }
-    asio::co_spawn(executor_, end(entry, reason), asio::detached);
 }
 
 std::optional<std::string> Sandboxes::find_by_token(
     const std::function<bool(std::string_view token)>& accepts) const {
     for (const auto& [id, entry] : entries_)
-        if (entry->record.secure && entry->record.state == SandboxState::running &&
-            accepts(view(*entry).access_token))
-            return id;
+        if (entry->record.secure && entry->record.state == running && accepts(entry->access_token)) return id;
     return std::nullopt;
+}
+
+std::optional<Destination> Sandboxes::destination(std::string_view id) const {
+    auto found = entries_.find(std::string(id));
+    if (found == entries_.end()) return std::nullopt;
+    const Entry& entry = *found->second;
+    Destination out;
+    switch (entry.record.state) {
+        case running:
+            out.state = Destination::State::running;
+            break;
+        case pausing:
+        case resuming:
+            out.state = Destination::State::in_transition;
+            break;
+        case paused:
+            break;
+        case creating:
+        case killing:
+            return std::nullopt;
+    }
+    out.wakes_on_traffic = entry.record.auto_resume && (entry.record.state != paused || entry.record.paused_with_memory);
+    out.access_token = entry.access_token;
+    out.traffic_token = entry.traffic_token;
+    out.mask_request_host = entry.record.mask_request_host;
+    return out;
 }
 
 bool Sandboxes::is_running(std::string_view id) const {
     auto found = entries_.find(std::string(id));
-    return found != entries_.end() && found->second->record.state == SandboxState::running;
+    return found != entries_.end() && found->second->record.state == running;
+}
+
+Sandboxes::Counts Sandboxes::counts() const {
+    Counts out;
+    for (const auto& [id, entry] : entries_) {
+        if (entry->record.state == running)
+            ++out.running;
+        else if (entry->record.state == paused)
+            ++out.paused;
+        else
+            ++out.in_transition;
+    }
+    return out;
+}
+
+std::vector<SandboxRecord> Sandboxes::running_sandboxes() const {
+    std::vector<SandboxRecord> out;
+    for (const auto& [id, entry] : entries_)
+        if (entry->record.state == running) out.push_back(entry->record);
+    return out;
 }
 
 }  // namespace gb

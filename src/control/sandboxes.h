@@ -1,5 +1,5 @@
-// The sandboxes of this installation: create, find, extend, kill, on time. Lives on one executor (the event
-// loop); every method is called there. State that clients may rely on is in the store before a call succeeds.
+// The sandboxes of this installation: create, find, extend, pause, resume, kill, on time. Lives on one executor (the
+// event loop); every method is called there. What a call answers is in the store before it answers.
 #pragma once
 
 #include <functional>
@@ -11,11 +11,12 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
 
 #include "base/result.h"
 #include "control/listing.h"
+#include "control/plans.h"
+#include "control/rate_limit.h"
 #include "node/node.h"
 #include "store/store.h"
 
@@ -25,73 +26,130 @@ struct CreateSandbox {
     std::string template_ref;  // id or name, with an optional ":default"
     int timeout_s = 300;
     bool secure = true;
+    bool auto_pause = false;
+    bool auto_pause_memory = true;
+    bool auto_resume = false;
+    bool public_traffic = true;
+    std::string mask_request_host;
     std::map<std::string, std::string> metadata;
     std::map<std::string, std::string> env_vars;
     NetworkRequest network;
     std::string network_json;  // as the client wrote it, given back by get
 };
 
-// A sandbox as a caller sees it.
+// A sandbox as its team sees it.
 struct SandboxView {
     SandboxRecord record;
-    std::string access_token;  // empty when the sandbox is not secured
+    std::string access_token;   // empty when the sandbox is not secured
+    std::string traffic_token;  // empty when its ports are public
+    bool resumed = false;       // by this call
+};
+
+// A sandbox as the ingress sees it, whoever owns it.
+struct Destination {
+    enum class State { running, in_transition, asleep } state = State::asleep;
+    bool wakes_on_traffic = false;  // of a sandbox that is asleep
+    std::string access_token;       // empty: not secured
+    std::string traffic_token;      // empty: public
+    std::string mask_request_host;  // empty: as the client wrote it
+};
+
+struct SandboxesOptions {
+    std::string seed;  // secret from which tokens are derived; the same over restarts
+    Plans plans;
 };
 
 class Sandboxes {
   public:
-    // `seed` is the secret from which tokens are derived; it must stay the same over restarts.
+    // `pool` is for reads of the store and the node that block for a moment.
     Sandboxes(boost::asio::any_io_executor executor, boost::asio::thread_pool& pool, Store& store, Node& node,
-              std::string seed);
+              SandboxesOptions options);
     ~Sandboxes();
 
-    // Forgets what ran before this start (the node has reclaimed it) and begins to watch the node.
+    // Brings rows and machines of before this start together: what runs goes on with its timer, what is paused stays,
+    // what is in only one of the two ends. Blocking; before anything else.
     Status start();
 
+    // resource_exhausted names the limit; create_retry_after_s() then says when to come again.
     boost::asio::awaitable<Result<SandboxView>> create(Team team, CreateSandbox request);
-    // A running sandbox of that team. Another team's is not_found, like one that never was.
-    Result<SandboxView> get(const Team& team, std::string_view id);
-    Result<ListPage> list(const Team& team, const ListQuery& query);
-    // Never shortens. Returns the sandbox.
-    boost::asio::awaitable<Result<SandboxView>> connect(Team team, std::string id, int timeout_s);
-    // From now on, both ways; 0 or less ends it at once.
+    [[nodiscard]] int create_retry_after_s(const Team& team) const;
+    // Another team's sandbox is not_found, like one that never was.
+    Result<SandboxView> get(const Team& team, std::string_view id) const;
+    Result<ListPage> list(const Team& team, const ListQuery& query) const;
+    // Wakes it if it is paused (`resumed`), waits while it is being paused; never shortens.
+    boost::asio::awaitable<Result<SandboxView>> connect(Team team, std::string id, std::int64_t timeout_s);
+    // The same for a paused one only; failed_precondition when it runs.
+    boost::asio::awaitable<Result<SandboxView>> resume(Team team, std::string id, std::int64_t timeout_s);
+    // From now on, both ways; 0 or less ends it at once. not_found unless it runs.
     boost::asio::awaitable<Status> set_timeout(Team team, std::string id, std::int64_t timeout_s);
+    // Only ever later; what goes beyond the plan is cut. not_found unless it runs.
+    boost::asio::awaitable<Status> extend(Team team, std::string id, std::int64_t timeout_s);
+    // failed_precondition when it is paused or being paused.
+    boost::asio::awaitable<Status> pause(Team team, std::string id, PauseMode mode);
+    // Several at once all succeed when it is gone; afterwards it is not_found.
     boost::asio::awaitable<Status> kill(Team team, std::string id);
-    // Kills everything, for a shutdown; from here on no sandbox is made. Returns when nothing is left.
-    boost::asio::awaitable<void> kill_all();
 
-    // For the ingress: whether a sandbox of that id runs, whoever owns it.
+    // Kills everything that runs, for a shutdown; paused ones stay. From here on nothing is made or woken.
+    boost::asio::awaitable<void> kill_all();
+    // The other way to stop: waits for what is under way, then leaves the machines to the next server.
+    boost::asio::awaitable<void> leave_running();
+
+    // For the ingress. Nothing: no such sandbox.
+    [[nodiscard]] std::optional<Destination> destination(std::string_view id) const;
     [[nodiscard]] bool is_running(std::string_view id) const;
+    // Waits until a transition is over; then wakes a sandbox that wakes on traffic. Success: it runs.
+    boost::asio::awaitable<Status> wake(std::string id);
     // The running sandbox whose access token `accepts` says yes to.
     [[nodiscard]] std::optional<std::string> find_by_token(
         const std::function<bool(std::string_view token)>& accepts) const;
-    // Called with the id of every sandbox that is going away, before its machine ends.
+    // Called with the id of every sandbox that stops running, before its machine does.
     void on_gone(std::function<void(const std::string&)> callback) { on_gone_ = std::move(callback); }
 
+    struct Counts {
+        std::size_t running = 0, paused = 0, in_transition = 0;
+    };
+    [[nodiscard]] Counts counts() const;
+    // Those that run now.
+    [[nodiscard]] std::vector<SandboxRecord> running_sandboxes() const;
+
     Node& node() { return node_; }
+    [[nodiscard]] const Plans& plans() const { return options_.plans; }
 
     // Ids may carry the suffix of older clients ("<id>-<client>"); this is the id alone.
     static std::string canonical_id(std::string_view id);
 
   private:
     struct Entry;
-    using Entries = std::unordered_map<std::string, std::shared_ptr<Entry>>;
+    using EntryPtr = std::shared_ptr<Entry>;
+    enum class Direction { both_ways, only_later };
 
-    Result<std::shared_ptr<Entry>> find(const Team& team, std::string_view id) const;
+    [[nodiscard]] Result<EntryPtr> find(const Team& team, std::string_view id) const;
     Result<TemplateInfo> resolve(std::string_view template_ref);
-    boost::asio::awaitable<Status> save(SandboxRecord record);
-    enum class Move { both_ways, only_later };
-    boost::asio::awaitable<Status> move_end(std::shared_ptr<Entry> entry, std::int64_t ends_ms, Move move);
-    boost::asio::awaitable<Status> end(std::shared_ptr<Entry> entry, std::string reason);
-    void arm(const std::shared_ptr<Entry>& entry);
+    [[nodiscard]] Status check_lifetime(const Plan& plan, std::int64_t timeout_s) const;
+    [[nodiscard]] Status check_place(const std::string& team_id, const Plan& plan) const;
+    EntryPtr make_entry(SandboxRecord record);
+    void start_run(Entry& entry, std::int64_t now, std::int64_t ends_ms);
+    boost::asio::awaitable<void> settle(EntryPtr entry) const;
+    boost::asio::awaitable<Status> move_end(EntryPtr entry, std::int64_t ends_ms, Direction direction);
+    boost::asio::awaitable<Status> end(EntryPtr entry, std::string reason);
+    boost::asio::awaitable<Status> pause_entry(EntryPtr entry, PauseMode mode);
+    boost::asio::awaitable<Status> resume_entry(EntryPtr entry, int timeout_s);
+    boost::asio::awaitable<void> lifetime_over(EntryPtr entry);
+    void arm(const EntryPtr& entry);
+    void arm_or_end(const EntryPtr& entry);
+    boost::asio::awaitable<Result<Plan>> plan_of(std::string team_id);
     void exited(const std::string& id, const std::string& reason);
-    SandboxView view(const Entry& entry) const;
+    [[nodiscard]] SandboxView view(const Entry& entry) const;
+    [[nodiscard]] SandboxSpec spec_of(const Entry& entry) const;
+    Status adopt_row(SandboxRecord row, std::optional<bool> held_running, const SandboxRun* open_run);
 
     boost::asio::any_io_executor executor_;
     boost::asio::thread_pool& pool_;
     Store& store_;
     Node& node_;
-    std::string seed_;
-    Entries entries_;
+    SandboxesOptions options_;
+    std::unordered_map<std::string, EntryPtr> entries_;
+    std::unordered_map<std::string, RateLimit> creates_;  // by team
     bool stopping_ = false;
     std::function<void(const std::string&)> on_gone_;
 };

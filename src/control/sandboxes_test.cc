@@ -1,71 +1,9 @@
-#include "control/sandboxes.h"
-
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/io_context.hpp>
-#include <gtest/gtest.h>
+#include "control/sandboxes_fixture.h"
 
 #include "base/clock.h"
-#include "base/file.h"
-#include "base/ids.h"
-#include "control/fake_node.h"
 
 namespace gb {
 namespace {
-
-namespace asio = boost::asio;
-using asio::awaitable;
-
-class SandboxesTest : public ::testing::Test {
-  protected:
-    void SetUp() override {
-        ASSERT_TRUE(make_dirs(dir_));
-        auto store = open_sqlite_store(dir_ / "db");
-        ASSERT_TRUE(store);
-        store_ = *std::move(store);
-        ASSERT_TRUE(store_->add_team(team_));
-        ASSERT_TRUE(store_->add_team(other_));
-        sandboxes_ = std::make_unique<Sandboxes>(io_.get_executor(), pool_, *store_, node_, "seed");
-        ASSERT_TRUE(sandboxes_->start());
-        sandboxes_->on_gone([this](const std::string& id) { gone_.push_back(id); });
-    }
-    void TearDown() override {
-        pool_.join();
-        sandboxes_.reset();
-        store_.reset();
-        ASSERT_TRUE(remove_tree(dir_));
-    }
-
-    void run(std::function<awaitable<void>()> body) {
-        bool done = false;
-        asio::co_spawn(io_, body(), [&](const std::exception_ptr& failure) {
-            done = true;
-            io_.stop();
-            if (failure) std::rethrow_exception(failure);
-        });
-        io_.restart();
-        io_.run_for(std::chrono::seconds(20));
-        EXPECT_TRUE(done);
-    }
-    awaitable<void> sleep(int ms) {
-        asio::steady_timer timer(io_, std::chrono::milliseconds(ms));
-        co_await timer.async_wait(asio::use_awaitable);
-    }
-    static CreateSandbox request(int timeout_s = 60) {
-        CreateSandbox out;
-        out.template_ref = "base";
-        out.timeout_s = timeout_s;
-        return out;
-    }
-
-    std::filesystem::path dir_ = std::filesystem::temp_directory_path() / ("gb-control-" + random_id(10));
-    asio::io_context io_;
-    asio::thread_pool pool_{2};
-    std::unique_ptr<Store> store_;
-    FakeNode node_;
-    Team team_{"t1", "One", "one", 2, 3600}, other_{"t2", "Two", "two", 2, 3600};
-    std::unique_ptr<Sandboxes> sandboxes_;
-    std::vector<std::string> gone_;
-};
 
 TEST_F(SandboxesTest, ACreatedSandboxIsDurableSecuredAndFound) {
     run([&]() -> awaitable<void> {
@@ -170,21 +108,6 @@ TEST_F(SandboxesTest, TheTeamsLimitHoldsEvenForCreatesUnderWay) {
     });
 }
 
-TEST_F(SandboxesTest, TwoKillsAtOnceHaveOneWinner) {
-    node_.destroy_delay_ms = 50;
-    run([&]() -> awaitable<void> {
-        auto view = co_await sandboxes_->create(team_, request());
-        int ok = 0, missing = 0;
-        for (int i = 0; i < 3; ++i)
-            asio::co_spawn(io_, sandboxes_->kill(team_, view->record.id),
-                           [&](const std::exception_ptr&, Status status) { ++(status ? ok : missing); });
-        co_await sleep(300);
-        EXPECT_EQ(ok, 1);
-        EXPECT_EQ(missing, 2);
-        EXPECT_EQ(node_.destroyed, 1);
-    });
-}
-
 TEST_F(SandboxesTest, AMachineThatEndsByItselfIsForgotten) {
     run([&]() -> awaitable<void> {
         auto view = co_await sandboxes_->create(team_, request());
@@ -222,12 +145,61 @@ TEST_F(SandboxesTest, AMachineThatEndsWhileItStartsFailsTheCreate) {
     });
 }
 
-TEST_F(SandboxesTest, RowsOfAPreviousRunAreCleared) {
+TEST_F(SandboxesTest, ThePlanLimitsHowQuicklySandboxesAreMade) {
+    team_.plan = "slow";
     run([&]() -> awaitable<void> {
-        co_await sandboxes_->create(team_, request());
-        Sandboxes next(io_.get_executor(), pool_, *store_, node_, "seed");
-        EXPECT_TRUE(next.start());
-        EXPECT_TRUE(store_->sandboxes()->empty());
+        for (int i = 0; i < 3; ++i) {
+            auto view = co_await sandboxes_->create(team_, request());
+            EXPECT_TRUE(view);
+            if (view) co_await sandboxes_->kill(team_, view->record.id);
+        }
+        auto refused = co_await sandboxes_->create(team_, request());
+        EXPECT_EQ(refused.error().code, ErrorCode::resource_exhausted);
+        EXPECT_NE(refused.error().message.find("plan 'slow'"), std::string::npos);
+        EXPECT_GT(sandboxes_->create_retry_after_s(team_), 5);
+    });
+}
+
+TEST_F(SandboxesTest, ATemplateLargerThanThePlanIsRefused) {
+    team_.plan = "tiny";
+    SandboxesOptions options;
+    options.plans.set({.name = "tiny", .max_memory_mib = 256});
+    sandboxes_ = std::make_unique<Sandboxes>(io_.get_executor(), pool_, *store_, node_, options);
+    ASSERT_TRUE(sandboxes_->start());
+    run([&]() -> awaitable<void> {
+        auto refused = co_await sandboxes_->create(team_, request());
+        EXPECT_EQ(refused.error().code, ErrorCode::permission_denied);
+        EXPECT_TRUE(node_.machines.empty());
+    });
+}
+
+TEST_F(SandboxesTest, EveryRunIsMeteredAndEveryMoveIsAnEvent) {
+    run([&]() -> awaitable<void> {
+        auto view = co_await sandboxes_->create(team_, request());
+        EXPECT_EQ(store_->open_runs()->size(), 1U);
+        co_await sandboxes_->set_timeout(team_, view->record.id, 50);
+        co_await sandboxes_->pause(team_, view->record.id, PauseMode::with_memory);
+        EXPECT_TRUE(store_->open_runs()->empty());
+        co_await sandboxes_->connect(team_, view->record.id, 50);
+        co_await sandboxes_->kill(team_, view->record.id);
+    });
+    EXPECT_EQ(events(), (std::vector<std::string>{"created", "updated", "paused", "resumed", "killed"}));
+    const auto all = runs();
+    ASSERT_EQ(all.size(), 2U);
+    for (const SandboxRun& one : all) {
+        EXPECT_GE(one.ended_ms, one.started_ms);
+        EXPECT_NE(one.ended_ms, 0);
+    }
+    EXPECT_NE(all[0].id, all[1].id);
+}
+
+TEST_F(SandboxesTest, AFailedWriteIsAFailedCreateThatLeavesNothing) {
+    run([&]() -> awaitable<void> {
+        Team unknown{"nobody", "No", "no", "small"};  // the row refers to a team that is not there
+        auto view = co_await sandboxes_->create(unknown, request());
+        EXPECT_FALSE(view);
+        EXPECT_TRUE(node_.machines.empty());
+        EXPECT_EQ(sandboxes_->counts().running + sandboxes_->counts().in_transition, 0U);
     });
 }
 

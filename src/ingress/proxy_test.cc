@@ -29,7 +29,7 @@ class ProxyTest : public ::testing::Test {
         ASSERT_TRUE(make_dirs(dir_));
         store_ = *open_sqlite_store(dir_ / "db");
         ASSERT_TRUE(store_->add_team(team_));
-        sandboxes_ = std::make_unique<Sandboxes>(io_.get_executor(), pool_, *store_, node_, "seed");
+        sandboxes_ = std::make_unique<Sandboxes>(io_.get_executor(), pool_, *store_, node_, SandboxesOptions{"seed", {}});
         ASSERT_TRUE(sandboxes_->start());
         proxy_ = std::make_unique<Proxy>(*sandboxes_);
         sandboxes_->on_gone([this](const std::string& id) { proxy_->cut(id); });
@@ -91,7 +91,7 @@ class ProxyTest : public ::testing::Test {
     asio::thread_pool pool_{1};
     std::unique_ptr<Store> store_;
     FakeNode node_;
-    Team team_{"t1", "One", "one", 100, 3600};
+    Team team_{"t1", "One", "one", "pro"};
     std::unique_ptr<Sandboxes> sandboxes_;
     std::unique_ptr<Proxy> proxy_;
     std::unique_ptr<http::Server> front_, service_;

@@ -1,7 +1,9 @@
 #include "node/local_node.h"
 
+#include <thread>
 #include <unordered_set>
 
+#include <sys/sysinfo.h>
 #include <sys/utsname.h>
 
 #include <boost/asio/as_tuple.hpp>
@@ -253,6 +255,25 @@ awaitable<Result<tcp::socket>> LocalNode::connect(std::string id, std::uint16_t 
     if (connect_ec)
         co_return fail(ErrorCode::unavailable, fmt::format("port {}: {}", port, connect_ec.message()));
     co_return std::move(*socket);
+}
+
+Result<NodeInfo> LocalNode::info() {
+    NodeInfo out;
+    out.id = machinery_.instance;
+    out.vmm = "QEMU " + machinery_.engine->vmm_root().version.text();
+    out.cpu_count = static_cast<int>(std::thread::hardware_concurrency());
+    GB_TRY_ASSIGN(auto stored, templates_.list());
+    if (!stored.empty())
+        out.accelerator = std::string(engine::accelerator_name(stored.front().manifest.accelerator));
+    GB_TRY_ASSIGN(out.memory_available_mib, available_memory_mib());
+    struct sysinfo memory {};
+    if (::sysinfo(&memory) == 0)
+        out.memory_mib = static_cast<std::uint64_t>(memory.totalram) * memory.mem_unit >> 20;
+    out.memory_reserve_mib = options_.memory_reserve_mib;
+    std::error_code ec;
+    const auto space = std::filesystem::space(options_.data_dir, ec);
+    if (!ec) out.disk_available_mib = space.available >> 20;
+    return out;
 }
 
 Result<Isolation> LocalNode::isolation(const std::string& id) {

@@ -64,6 +64,16 @@ struct HeldSandbox {
     bool running = false;  // otherwise paused: files only
 };
 
+// The machine itself, for the operator.
+struct NodeInfo {
+    std::string id;
+    std::string accelerator;  // of the templates here: "kvm" or "tcg"; empty without templates
+    std::string vmm;
+    int cpu_count = 0;
+    std::uint64_t memory_mib = 0, memory_available_mib = 0, memory_reserve_mib = 0;
+    std::uint64_t disk_available_mib = 0;  // where sandboxes are kept
+};
+
 struct SandboxUsage {
     std::uint64_t private_bytes = 0;  // memory that only this sandbox uses
 };
@@ -101,6 +111,7 @@ class Node {
     virtual boost::asio::awaitable<Result<boost::asio::ip::tcp::socket>> connect(std::string id,
                                                                                  std::uint16_t port) = 0;
 
+    virtual Result<NodeInfo> info() = 0;
     virtual Result<Isolation> isolation(const std::string& id) = 0;
     virtual Result<SandboxUsage> usage(const std::string& id) = 0;
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace gb {
 
@@ -12,8 +13,7 @@ struct Team {
     std::string id;    // UUID
     std::string name;
     std::string slug;  // namespace of its template names
-    int max_sandboxes = 100;           // running at once
-    int max_lifetime_s = 24 * 3600;    // of one continuous run
+    std::string plan;  // name of a plan of the configuration: what the team may use
 };
 
 struct ApiKey {
@@ -25,7 +25,7 @@ struct ApiKey {
     std::int64_t created_ms = 0;
 };
 
-enum class SandboxState { creating, running, killing };
+enum class SandboxState { creating, running, pausing, paused, resuming, killing };
 
 struct SandboxRecord {
     std::string id;
@@ -34,15 +34,91 @@ struct SandboxRecord {
     std::string template_name;
     std::string build_id;
     SandboxState state = SandboxState::creating;
-    std::int64_t started_ms = 0;
-    std::int64_t ends_ms = 0;
+    std::string run_id;            // UUID of the current continuous run, the last one while paused
+    std::int64_t started_ms = 0;   // of the current run
+    std::int64_t ends_ms = 0;      // of the current run; while paused: when it was paused
+    int timeout_s = 300;           // as asked at creation
     int cpu_count = 1;
     int memory_mib = 512;
     int disk_mib = 0;
     bool secure = true;
+    bool auto_pause = false;          // what its lifetime's end does: pause or kill
+    bool auto_pause_memory = true;    // with memory, or the file system only
+    bool auto_resume = false;         // on traffic
+    bool paused_with_memory = true;   // while paused: what was kept
+    bool public_traffic = true;       // false: its ports ask for the traffic token
+    std::string mask_request_host;    // Host header that its services see, "${PORT}" replaced; empty: as it came
     std::optional<bool> allow_internet_access;         // as the client gave it
     std::string network_json;                          // "network" of the create request, empty when absent
+    std::vector<std::string> allow_out, deny_out;      // of it, for the machine that runs it next
     std::map<std::string, std::string> metadata;
+    std::map<std::string, std::string> env_vars;       // given again to a resumed guest
+};
+
+// One continuous run of a sandbox, from its start or resume to its pause or end: what is metered.
+struct SandboxRun {
+    std::string id;  // UUID
+    std::string sandbox_id;
+    std::string team_id;
+    std::string template_id;
+    int cpu_count = 1;
+    int memory_mib = 512;
+    std::int64_t started_ms = 0;
+    std::int64_t seen_ms = 0;   // known to have run until then
+    std::int64_t ended_ms = 0;  // 0: it goes on
+};
+
+// Something that happened to a sandbox, for its team to read and to be told.
+struct Event {
+    std::int64_t sequence = 0;  // given by the store, grows
+    std::string id;             // UUID
+    std::string type;           // "sandbox.lifecycle.created"
+    std::int64_t time_ms = 0;
+    std::string team_id;
+    std::string sandbox_id;
+    std::string run_id;
+    std::string template_id;
+    std::string build_id;
+    std::string data_json;  // an object, or "null"
+};
+
+struct Webhook {
+    std::string id;  // UUID
+    std::string team_id;
+    std::string name;
+    std::string url;
+    std::string secret;  // signs what is delivered; never shown
+    bool enabled = true;
+    std::vector<std::string> events;  // types
+    std::int64_t created_ms = 0;
+};
+
+// An event on its way to a webhook.
+struct Delivery {
+    std::string id;  // UUID, the same for every attempt
+    Webhook webhook;
+    Event event;
+    int attempts = 0;
+};
+
+// Use of a sandbox's machine at one moment, as its guest counts it.
+struct MetricPoint {
+    std::string sandbox_id;
+    std::string team_id;
+    std::int64_t time_ms = 0;
+    int cpu_count = 0;
+    double cpu_used_pct = 0;  // 100: one processor busy
+    std::int64_t mem_used = 0, mem_total = 0, mem_cache = 0;  // bytes
+    std::int64_t disk_used = 0, disk_total = 0;
+};
+
+struct LogEntry {
+    std::int64_t time_ms = 0;
+    std::string sandbox_id;
+    std::string team_id;
+    std::string level;  // debug, info, warn, error
+    std::string message;
+    std::map<std::string, std::string> fields;
 };
 
 }  // namespace gb

@@ -1,7 +1,8 @@
-// Durable state: teams, keys, sandboxes. A call that returned success has reached the disk. Calls block (about a
-// millisecond for a write) and may come from any thread.
+// Durable state. A change that returned success has reached the disk. Calls block (a few microseconds for a read, about
+// a millisecond for a write) and may come from any thread; writes of several threads share one synchronisation.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,20 +14,77 @@
 
 namespace gb {
 
+// What happens together or not at all.
+struct Change {
+    std::vector<SandboxRecord> put_sandboxes;   // inserted, or replaced by their id
+    std::vector<std::string> remove_sandboxes;  // ids; missing ones are fine
+    std::vector<SandboxRun> put_runs;
+    std::vector<Event> events;  // deliveries to the webhooks of their teams are made with them
+};
+
+struct EventQuery {
+    std::string team_id;
+    std::string sandbox_id;          // empty: all of the team
+    std::vector<std::string> types;  // empty: all
+    std::size_t offset = 0;
+    std::size_t limit = 10;
+    bool ascending = false;
+};
+
+struct MetricQuery {
+    std::string sandbox_id;
+    std::int64_t from_ms = 0, to_ms = INT64_MAX;
+};
+
+struct LogQuery {
+    std::string sandbox_id;
+    std::int64_t from_ms = 0, to_ms = INT64_MAX;  // both included
+    bool newest_first = false;
+    std::size_t limit = 1000;
+    std::string least_level;  // empty: debug
+    std::string search;       // part of the message; empty: all
+};
+
 class Store {
   public:
     virtual ~Store() = default;
 
+    // Teams and keys. A key that was removed is unknown to the next call.
     virtual Status add_team(const Team& team) = 0;
+    virtual Status update_team(const Team& team) = 0;  // not_found
     virtual Result<std::vector<Team>> teams() = 0;
-
     virtual Status add_api_key(const ApiKey& key) = 0;
+    virtual Result<std::vector<ApiKey>> api_keys(std::string_view team_id) = 0;
+    virtual Status remove_api_key(std::string_view team_id, std::string_view key_id) = 0;  // not_found
     virtual Result<std::optional<Team>> team_of_key(std::string_view key_hash) = 0;
 
-    // Inserts or replaces the row of that id.
-    virtual Status put_sandbox(const SandboxRecord& record) = 0;
-    virtual Status remove_sandbox(std::string_view id) = 0;  // missing is success
+    // Sandboxes, what is metered of them, what is told about them. `done` is called on a thread of the store.
+    virtual void submit(Change change, std::function<void(Status)> done) = 0;
+    Status commit(Change change);  // the same, blocking
     virtual Result<std::vector<SandboxRecord>> sandboxes() = 0;
+
+    // Runs that touch [from, to), oldest first; all teams when team_id is empty.
+    virtual Result<std::vector<SandboxRun>> runs(std::string_view team_id, std::int64_t from_ms, std::int64_t to_ms) = 0;
+    virtual Result<std::vector<SandboxRun>> open_runs() = 0;
+    virtual Status see_open_runs(std::int64_t now_ms) = 0;  // they are known to run still
+
+    virtual Result<std::vector<Event>> events(const EventQuery& query) = 0;
+    virtual Status put_webhook(const Webhook& webhook) = 0;
+    virtual Result<std::vector<Webhook>> webhooks(std::string_view team_id) = 0;
+    virtual Status remove_webhook(std::string_view team_id, std::string_view id) = 0;  // not_found
+    // Deliveries whose time has come, oldest first.
+    virtual Result<std::vector<Delivery>> due_deliveries(std::int64_t now_ms, std::size_t limit) = 0;
+    virtual Status finish_delivery(std::string_view id) = 0;
+    virtual Status postpone_delivery(std::string_view id, int attempts, std::int64_t due_ms) = 0;
+
+    virtual Status add_metrics(const std::vector<MetricPoint>& points) = 0;
+    virtual Result<std::vector<MetricPoint>> metrics(const MetricQuery& query) = 0;  // oldest first
+    virtual Result<std::vector<MetricPoint>> latest_metrics(const std::vector<std::string>& sandbox_ids) = 0;
+    virtual Status add_logs(const std::vector<LogEntry>& entries) = 0;
+    virtual Result<std::vector<LogEntry>> logs(const LogQuery& query) = 0;
+
+    // Forgets events, metrics, logs and deliveries from before a time.
+    virtual Status forget_before(std::int64_t time_ms) = 0;
 };
 
 // SQLite in WAL mode with full synchronisation. Creates the file (0600) and brings its schema up to date; a file of a

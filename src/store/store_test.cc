@@ -2,6 +2,10 @@
 
 #include <sys/stat.h>
 
+#include <atomic>
+#include <thread>
+
+#include <SQLiteCpp/SQLiteCpp.h>
 #include <gtest/gtest.h>
 
 #include "base/file.h"
@@ -29,7 +33,7 @@ class StoreTest : public ::testing::Test {
     }
     std::filesystem::path dir_ = std::filesystem::temp_directory_path() / ("gb-store-" + random_id(10));
     std::unique_ptr<Store> store_;
-    Team team_{"t1", "Team", "team", 5, 3600};
+    Team team_{"t1", "Team", "team", "pro"};
 };
 
 TEST_F(StoreTest, KeysAreFoundByTheirHashAlone) {
@@ -50,7 +54,15 @@ TEST_F(StoreTest, SandboxesSurviveAReopening) {
     record.allow_internet_access = false;
     record.network_json = R"({"denyOut":["0.0.0.0/0"]})";
     record.metadata = {{"a", "b \"c\""}, {"\xc3\xa9", ""}};
-    ASSERT_TRUE(store_->put_sandbox(record));
+    record.env_vars = {{"A", "line\nbreak"}};
+    record.allow_out = {"1.1.1.1"};
+    record.deny_out = {"0.0.0.0/0"};
+    record.run_id = "r1";
+    record.auto_pause = record.auto_resume = true;
+    record.auto_pause_memory = record.paused_with_memory = record.public_traffic = false;
+    record.mask_request_host = "localhost:${PORT}";
+    record.timeout_s = 77;
+    ASSERT_TRUE(store_->commit({.put_sandboxes = {record}}));
     open();
     auto rows = store_->sandboxes();
     ASSERT_TRUE(rows);
@@ -60,15 +72,168 @@ TEST_F(StoreTest, SandboxesSurviveAReopening) {
     EXPECT_EQ((*rows)[0].state, SandboxState::running);
     EXPECT_EQ((*rows)[0].allow_internet_access, false);
     EXPECT_EQ((*rows)[0].network_json, record.network_json);
-    ASSERT_TRUE(store_->remove_sandbox("i1"));
-    ASSERT_TRUE(store_->remove_sandbox("i1"));
+    EXPECT_EQ((*rows)[0].env_vars, record.env_vars);
+    EXPECT_EQ((*rows)[0].allow_out, record.allow_out);
+    EXPECT_EQ((*rows)[0].deny_out, record.deny_out);
+    EXPECT_EQ((*rows)[0].run_id, "r1");
+    EXPECT_TRUE((*rows)[0].auto_pause && (*rows)[0].auto_resume);
+    EXPECT_FALSE((*rows)[0].auto_pause_memory || (*rows)[0].paused_with_memory || (*rows)[0].public_traffic);
+    EXPECT_EQ((*rows)[0].mask_request_host, record.mask_request_host);
+    EXPECT_EQ((*rows)[0].timeout_s, 77);
+    ASSERT_TRUE(store_->commit({.remove_sandboxes = {"i1"}}));
+    ASSERT_TRUE(store_->commit({.remove_sandboxes = {"i1"}}));
     EXPECT_TRUE(store_->sandboxes()->empty());
 }
 
 TEST_F(StoreTest, ASecondTeamOfTheSameSlugIsRefused) {
-    auto status = store_->add_team({"t2", "Other", "team", 1, 1});
+    auto status = store_->add_team({"t2", "Other", "team", "pro"});
     ASSERT_FALSE(status);
     EXPECT_EQ(status.error().code, ErrorCode::already_exists);
+}
+
+TEST_F(StoreTest, ARevokedKeyIsUnknownAtOnce) {
+    ASSERT_TRUE(store_->add_api_key({"k1", "t1", "default", "hash", "mask", 1}));
+    EXPECT_EQ(store_->api_keys("t1")->size(), 1U);
+    EXPECT_FALSE(store_->remove_api_key("other", "k1"));
+    ASSERT_TRUE(store_->remove_api_key("t1", "k1"));
+    EXPECT_FALSE(*store_->team_of_key("hash"));
+    EXPECT_EQ(store_->remove_api_key("t1", "k1").error().code, ErrorCode::not_found);
+}
+
+TEST_F(StoreTest, AChangeIsWholeOrNotAtAll) {
+    SandboxRecord good;
+    good.id = "i1";
+    good.team_id = "t1";
+    SandboxRecord orphan = good;
+    orphan.id = "i2";
+    orphan.team_id = "nobody";
+    Event event;
+    event.id = "e1";
+    event.team_id = "t1";
+    EXPECT_FALSE(store_->commit({.put_sandboxes = {good, orphan}, .events = {event}}));
+    EXPECT_TRUE(store_->sandboxes()->empty());
+    EXPECT_TRUE(store_->events({.team_id = "t1"})->empty());
+}
+
+TEST_F(StoreTest, OneRefusedChangeDoesNotUndoItsNeighbours) {
+    std::vector<std::thread> writers;
+    std::atomic<int> kept = 0, refused = 0;
+    for (int i = 0; i < 40; ++i)
+        writers.emplace_back([&, i] {
+            SandboxRecord record;
+            record.id = "i" + std::to_string(i);
+            record.team_id = i % 4 == 0 ? "nobody" : "t1";
+            ++(store_->commit({.put_sandboxes = {record}}) ? kept : refused);
+        });
+    for (std::thread& writer : writers) writer.join();
+    EXPECT_EQ(kept, 30);
+    EXPECT_EQ(refused, 10);
+    EXPECT_EQ(store_->sandboxes()->size(), 30U);
+}
+
+TEST_F(StoreTest, RunsAreFoundByTeamAndTime) {
+    auto run = [](std::string id, std::string team, std::int64_t from, std::int64_t to) {
+        return SandboxRun{std::move(id), "i1", std::move(team), "tid", 2, 512, from, from, to};
+    };
+    ASSERT_TRUE(store_->commit({.put_runs = {run("a", "t1", 100, 200), run("b", "t1", 300, 0), run("c", "t2", 100, 200)}}));
+    EXPECT_EQ(store_->runs("t1", 0, 1000)->size(), 2U);
+    EXPECT_EQ(store_->runs("", 0, 1000)->size(), 3U);
+    EXPECT_EQ(store_->runs("t1", 200, 300)->size(), 0U);
+    EXPECT_EQ(store_->runs("t1", 199, 301)->size(), 2U);
+    EXPECT_EQ(store_->open_runs()->size(), 1U);
+    ASSERT_TRUE(store_->see_open_runs(900));
+    EXPECT_EQ(store_->open_runs()->at(0).seen_ms, 900);
+    EXPECT_EQ(store_->runs("t1", 0, 250)->at(0).seen_ms, 100);
+    ASSERT_TRUE(store_->commit({.put_runs = {run("b", "t1", 300, 950)}}));
+    EXPECT_TRUE(store_->open_runs()->empty());
+}
+
+TEST_F(StoreTest, EventsArePagedAndReachTheWebhooksThatWantThem) {
+    Webhook wants{"w1", "t1", "one", "http://x", "s", true, {"created"}, 1};
+    Webhook other{"w2", "t1", "two", "http://y", "s", true, {"killed"}, 2};
+    Webhook off{"w3", "t1", "three", "http://z", "s", false, {"created"}, 3};
+    for (const Webhook& webhook : {wants, other, off}) ASSERT_TRUE(store_->put_webhook(webhook));
+    for (int i = 0; i < 5; ++i) {
+        Event event;
+        event.id = "e" + std::to_string(i);
+        event.type = i == 4 ? "killed" : "created";
+        event.team_id = "t1";
+        event.sandbox_id = i % 2 == 0 ? "even" : "odd";
+        event.time_ms = 1000 + i;
+        event.data_json = "{}";
+        ASSERT_TRUE(store_->commit({.events = {event}}));
+    }
+    EXPECT_EQ(store_->events({.team_id = "t1"})->at(0).id, "e4");
+    EXPECT_EQ(store_->events({.team_id = "t1", .offset = 1, .limit = 2, .ascending = true})->at(0).id, "e1");
+    EXPECT_EQ(store_->events({.team_id = "t1", .sandbox_id = "odd"})->size(), 2U);
+    EXPECT_EQ(store_->events({.team_id = "t1", .types = {"killed"}})->size(), 1U);
+    EXPECT_TRUE(store_->events({.team_id = "t2"})->empty());
+
+    auto due = store_->due_deliveries(2000, 100);
+    ASSERT_EQ(due->size(), 5U);
+    EXPECT_EQ(due->at(0).event.id, "e0");
+    EXPECT_EQ(due->at(0).webhook.id, "w1");
+    EXPECT_EQ(due->at(4).webhook.id, "w2");
+    ASSERT_TRUE(store_->finish_delivery(due->at(0).id));
+    ASSERT_TRUE(store_->postpone_delivery(due->at(1).id, 3, 9000));
+    EXPECT_EQ(store_->due_deliveries(2000, 100)->size(), 3U);
+    EXPECT_EQ(store_->due_deliveries(9000, 100)->back().attempts, 3);
+    wants.name = "renamed";
+    ASSERT_TRUE(store_->put_webhook(wants));  // keeps what is on its way
+    EXPECT_EQ(store_->due_deliveries(9000, 100)->size(), 4U);
+    EXPECT_EQ(store_->webhooks("t1")->at(0).name, "renamed");
+    ASSERT_TRUE(store_->remove_webhook("t1", "w1"));
+    EXPECT_EQ(store_->due_deliveries(9000, 100)->size(), 1U);
+    EXPECT_FALSE(store_->remove_webhook("t2", "w2"));
+    ASSERT_TRUE(store_->forget_before(INT64_MAX));
+    EXPECT_TRUE(store_->events({.team_id = "t1"})->empty());
+    EXPECT_TRUE(store_->due_deliveries(9000, 100)->empty());
+}
+
+TEST_F(StoreTest, MetricsAndLogsAreKeptByTime) {
+    ASSERT_TRUE(store_->add_metrics({{"i1", "t1", 1000, 2, 12.5, 1, 2, 3, 4, 5}, {"i1", "t1", 2000, 2, 50, 1, 2, 3, 4, 5}}));
+    ASSERT_TRUE(store_->add_metrics({{"i2", "t1", 1500, 1, 0, 0, 0, 0, 0, 0}}));
+    EXPECT_EQ(store_->metrics({.sandbox_id = "i1"})->size(), 2U);
+    EXPECT_EQ(store_->metrics({.sandbox_id = "i1", .from_ms = 1001})->at(0).cpu_used_pct, 50);
+    auto latest = store_->latest_metrics({"i1", "none", "i2"});
+    ASSERT_EQ(latest->size(), 2U);
+    EXPECT_EQ(latest->at(0).time_ms, 2000);
+    ASSERT_TRUE(store_->add_logs({{1, "i1", "t1", "debug", "one", {}}, {2, "i1", "t1", "error", "two", {{"k", "v"}}}}));
+    EXPECT_EQ(store_->logs({.sandbox_id = "i1"})->at(0).message, "one");
+    EXPECT_EQ(store_->logs({.sandbox_id = "i1", .newest_first = true, .limit = 1})->at(0).message, "two");
+    EXPECT_EQ(store_->logs({.sandbox_id = "i1", .least_level = "warn"})->at(0).fields.at("k"), "v");
+    EXPECT_EQ(store_->logs({.sandbox_id = "i1", .search = "on"})->size(), 1U);
+    ASSERT_TRUE(store_->forget_before(2));
+    EXPECT_EQ(store_->logs({.sandbox_id = "i1"})->size(), 1U);
+}
+
+TEST_F(StoreTest, AFileOfTheFirstVersionIsBroughtUpToDate) {
+    const auto path = dir_ / "old";
+    {
+        SQLite::Database db(path, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+        db.exec(
+            "CREATE TABLE team (id TEXT PRIMARY KEY, name TEXT NOT NULL, slug TEXT NOT NULL UNIQUE, max_sandboxes "
+            "INTEGER NOT NULL, max_lifetime_s INTEGER NOT NULL) STRICT; CREATE TABLE api_key (id TEXT PRIMARY KEY, "
+            "team_id TEXT NOT NULL REFERENCES team(id) ON DELETE CASCADE, name TEXT NOT NULL, hash TEXT NOT NULL "
+            "UNIQUE, mask TEXT NOT NULL, created_ms INTEGER NOT NULL) STRICT; CREATE TABLE sandbox (id TEXT PRIMARY "
+            "KEY, team_id TEXT NOT NULL) STRICT; INSERT INTO team VALUES ('t9','Old','old',7,60); INSERT INTO api_key "
+            "VALUES ('k','t9','n','h','m',1); PRAGMA user_version=1;");
+    }
+    auto store = open_sqlite_store(path);
+    ASSERT_TRUE(store) << store.error().message;
+    EXPECT_EQ((*store)->team_of_key("h")->value().plan, "pro");
+    EXPECT_TRUE((*store)->sandboxes()->empty());
+}
+
+TEST_F(StoreTest, AFileOfANewerVersionIsRefused) {
+    const auto path = dir_ / "new";
+    {
+        SQLite::Database db(path, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+        db.exec("PRAGMA user_version=99");
+    }
+    auto store = open_sqlite_store(path);
+    ASSERT_FALSE(store);
+    EXPECT_EQ(store.error().code, ErrorCode::failed_precondition);
 }
 
 TEST_F(StoreTest, TheFileIsPrivate) {

@@ -73,7 +73,7 @@ class Server:
 
     def stop(self) -> None:
         if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
+            self.process.send_signal(signal.SIGINT)  # ends the sandboxes too
             try:
                 self.process.wait(60)
             except subprocess.TimeoutExpired:

@@ -1,0 +1,80 @@
+#include "control/events.h"
+
+#include <boost/json.hpp>
+
+#include "base/clock.h"
+#include "base/crypto.h"
+#include "base/ids.h"
+
+namespace gb {
+namespace json = boost::json;
+namespace {
+
+Event event_of(std::string_view what, const SandboxRecord& record, const json::value& data) {
+    Event out;
+    out.id = random_uuid();
+    out.type = "sandbox.lifecycle." + std::string(what);
+    out.time_ms = now_ms();
+    out.team_id = record.team_id;
+    out.sandbox_id = record.id;
+    out.run_id = record.run_id;
+    out.template_id = record.template_id;
+    out.build_id = record.build_id;
+    out.data_json = json::serialize(data);
+    return out;
+}
+
+json::object execution(const SandboxRun& run) {
+    return {{"started_at", rfc3339(run.started_ms)},
+            {"vcpu_count", run.cpu_count},
+            {"memory_mb", run.memory_mib},
+            {"execution_time", run.ended_ms - run.started_ms}};
+}
+
+}  // namespace
+
+Event created_event(const SandboxRecord& record) {
+    json::object metadata;
+    for (const auto& [key, value] : record.metadata) metadata[key] = value;
+    return event_of("created", record, json::object{{"sandbox_metadata", std::move(metadata)}});
+}
+
+Event resumed_event(const SandboxRecord& record) {
+    return event_of("resumed", record, nullptr);
+}
+
+Event updated_event(const SandboxRecord& record) {
+    return event_of("updated", record, json::object{{"set_timeout", rfc3339(record.ends_ms)}});
+}
+
+Event killed_event(const SandboxRecord& record, const SandboxRun* run, std::string_view reason) {
+    json::object data{{"reason", reason}};
+    if (run != nullptr) data["execution"] = execution(*run);
+    return event_of("killed", record, data);
+}
+
+Event paused_event(const SandboxRecord& record, const SandboxRun& run) {
+    return event_of("paused", record, json::object{{"execution", execution(run)}});
+}
+
+std::string event_json(const Event& event) {
+    boost::system::error_code ec;
+    json::value data = json::parse(event.data_json, ec);
+    if (ec) data = nullptr;
+    return json::serialize(json::object{{"version", "v1"},
+                                        {"id", event.id},
+                                        {"type", event.type},
+                                        {"eventData", std::move(data)},
+                                        {"sandboxId", event.sandbox_id},
+                                        {"sandboxExecutionId", event.run_id},
+                                        {"sandboxTemplateId", event.template_id},
+                                        {"sandboxBuildId", event.build_id},
+                                        {"sandboxTeamId", event.team_id},
+                                        {"timestamp", rfc3339(event.time_ms)}});
+}
+
+std::string webhook_signature(std::string_view secret, std::string_view body) {
+    return base64url_encode(sha256(std::string(secret) + std::string(body)));
+}
+
+}  // namespace gb

@@ -1,0 +1,30 @@
+// What is told about sandboxes: the events of the contract (7.10). Pure.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "store/records.h"
+
+namespace gb {
+
+inline constexpr std::array<std::string_view, 6> kEventTypes{
+    "sandbox.lifecycle.created", "sandbox.lifecycle.killed",  "sandbox.lifecycle.updated",
+    "sandbox.lifecycle.paused",  "sandbox.lifecycle.resumed", "sandbox.lifecycle.checkpointed"};
+
+// Each happens now.
+Event created_event(const SandboxRecord& record);
+Event resumed_event(const SandboxRecord& record);
+Event updated_event(const SandboxRecord& record);  // its end was moved
+// `run` is the one that ended with it; null when the sandbox was not running.
+Event killed_event(const SandboxRecord& record, const SandboxRun* run, std::string_view reason);
+Event paused_event(const SandboxRecord& record, const SandboxRun& run);
+
+// The event as clients and webhooks get it.
+std::string event_json(const Event& event);
+
+// The signature of a delivery: base64url, unpadded, of SHA-256(secret + body).
+std::string webhook_signature(std::string_view secret, std::string_view body);
+
+}  // namespace gb

@@ -1,0 +1,96 @@
+// What tests of Sandboxes share: a store on disk, a node without machines, two teams.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+#include "base/ids.h"
+#include "control/fake_node.h"
+#include "control/sandboxes.h"
+
+namespace gb {
+
+namespace asio = boost::asio;
+using asio::awaitable;
+
+class SandboxesTest : public ::testing::Test {
+  protected:
+    void SetUp() override {
+        ASSERT_TRUE(make_dirs(dir_));
+        auto store = open_sqlite_store(dir_ / "db");
+        ASSERT_TRUE(store);
+        store_ = *std::move(store);
+        ASSERT_TRUE(store_->add_team(team_));
+        ASSERT_TRUE(store_->add_team(other_));
+        open();
+    }
+    // What a start of the server does.
+    void open() {
+        SandboxesOptions options;
+        options.seed = "seed";
+        options.plans.set({.name = "small", .max_sandboxes = 2, .creates_per_second = 1000});
+        options.plans.set({.name = "slow", .max_sandboxes = 3, .creates_per_second = 0.1});
+        sandboxes_ = std::make_unique<Sandboxes>(io_.get_executor(), pool_, *store_, node_, options);
+        ASSERT_TRUE(sandboxes_->start());
+        sandboxes_->on_gone([this](const std::string& id) { gone_.push_back(id); });
+    }
+    void TearDown() override {
+        pool_.join();
+        sandboxes_.reset();
+        store_.reset();
+        ASSERT_TRUE(remove_tree(dir_));
+    }
+
+    void run(std::function<awaitable<void>()> body) {
+        bool done = false;
+        asio::co_spawn(io_, body(), [&](const std::exception_ptr& failure) {
+            done = true;
+            io_.stop();
+            if (failure) std::rethrow_exception(failure);
+        });
+        io_.restart();
+        io_.run_for(std::chrono::seconds(20));
+        EXPECT_TRUE(done);
+    }
+    awaitable<void> sleep(int ms) {
+        asio::steady_timer timer(io_, std::chrono::milliseconds(ms));
+        co_await timer.async_wait(asio::use_awaitable);
+    }
+    static CreateSandbox request(int timeout_s = 60) {
+        CreateSandbox out;
+        out.template_ref = "base";
+        out.timeout_s = timeout_s;
+        return out;
+    }
+    // Types of the events of the team, oldest first, without their common beginning.
+    std::vector<std::string> events() {
+        std::vector<std::string> out;
+        auto events = store_->events({.team_id = team_.id, .limit = 100, .ascending = true});
+        if (!events) return out;
+        for (const Event& event : *events) out.push_back(event.type.substr(event.type.rfind('.') + 1));
+        return out;
+    }
+    std::vector<SandboxRun> runs() {
+        return store_->runs(team_.id, 0, INT64_MAX).value_or(std::vector<SandboxRun>{});
+    }
+
+    std::filesystem::path dir_ = std::filesystem::temp_directory_path() / ("gb-control-" + random_id(10));
+    asio::io_context io_;
+    asio::thread_pool pool_{2};
+    std::unique_ptr<Store> store_;
+    FakeNode node_;
+    Team team_{"t1", "One", "one", "small"}, other_{"t2", "Two", "two", "small"};
+    std::unique_ptr<Sandboxes> sandboxes_;
+    std::vector<std::string> gone_;
+};
+
+}  // namespace gb

@@ -1,0 +1,66 @@
+// The store on SQLite; its methods are in one file for each kind of row.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "store/sqlite_database.h"
+#include "store/store.h"
+
+namespace gb {
+
+class SqliteStore final : public Store {
+  public:
+    explicit SqliteStore(const std::string& path) : db_(path) {}
+    Status migrate() { return db_.migrate(); }
+
+    Status add_team(const Team& team) override;
+    Status update_team(const Team& team) override;
+    Result<std::vector<Team>> teams() override;
+    Status add_api_key(const ApiKey& key) override;
+    Result<std::vector<ApiKey>> api_keys(std::string_view team_id) override;
+    Status remove_api_key(std::string_view team_id, std::string_view key_id) override;
+    Result<std::optional<Team>> team_of_key(std::string_view key_hash) override;
+
+    void submit(Change change, std::function<void(Status)> done) override;
+    Result<std::vector<SandboxRecord>> sandboxes() override;
+    Result<std::vector<SandboxRun>> runs(std::string_view team_id, std::int64_t from_ms, std::int64_t to_ms) override;
+    Result<std::vector<SandboxRun>> open_runs() override;
+    Status see_open_runs(std::int64_t now_ms) override;
+
+    Result<std::vector<Event>> events(const EventQuery& query) override;
+    Status put_webhook(const Webhook& webhook) override;
+    Result<std::vector<Webhook>> webhooks(std::string_view team_id) override;
+    Status remove_webhook(std::string_view team_id, std::string_view id) override;
+    Result<std::vector<Delivery>> due_deliveries(std::int64_t now_ms, std::size_t limit) override;
+    Status finish_delivery(std::string_view id) override;
+    Status postpone_delivery(std::string_view id, int attempts, std::int64_t due_ms) override;
+
+    Status add_metrics(const std::vector<MetricPoint>& points) override;
+    Result<std::vector<MetricPoint>> metrics(const MetricQuery& query) override;
+    Result<std::vector<MetricPoint>> latest_metrics(const std::vector<std::string>& sandbox_ids) override;
+    Status add_logs(const std::vector<LogEntry>& entries) override;
+    Result<std::vector<LogEntry>> logs(const LogQuery& query) override;
+
+    Status forget_before(std::int64_t time_ms) override;
+
+  private:
+    SqliteDatabase db_;
+};
+
+namespace sqlite {
+
+// Maps and lists are kept as JSON text. What cannot be read as such is empty.
+std::string to_json(const std::map<std::string, std::string>& map);
+std::string to_json(const std::vector<std::string>& list);
+std::map<std::string, std::string> map_of(const std::string& json);
+std::vector<std::string> list_of(const std::string& json);
+
+void put(SQLite::Database& db, const Event& event);
+Event read_event(SQLite::Statement& query, int first_column);  // columns as in kEventColumns
+inline constexpr const char* kEventColumns =
+    "e.sequence, e.id, e.type, e.time_ms, e.team_id, e.sandbox_id, e.run_id, e.template_id, e.build_id, e.data";
+
+}  // namespace sqlite
+}  // namespace gb
