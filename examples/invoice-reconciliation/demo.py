@@ -60,7 +60,7 @@ def server(data: Path, log: Path):
             os.environ[name] = value
         yield
     finally:
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGINT)
         try:
             process.wait(60)
         except subprocess.TimeoutExpired:
