@@ -242,8 +242,9 @@ TEST_F(ProxyTest, UpgradesBecomeBareBytes) {
         auto socket =
             co_await e.response.upgrade({101, {{"Upgrade", "websocket"}, {"Connection", "Upgrade"}}}, early);
         std::string got(4, '\0');
-        co_await asio::async_read(*socket, asio::buffer(got), asio::use_awaitable);
-        co_await asio::async_write(*socket, asio::buffer("<" + got + ">"), asio::use_awaitable);
+        co_await asio::async_read((*socket)->socket(), asio::buffer(got), asio::use_awaitable);
+        const std::string reply = "<" + got + ">";
+        co_await (*socket)->write(asio::buffer(reply));
     });
     run([&]() -> awaitable<void> {
         std::string id = co_await sandbox();
