@@ -72,7 +72,7 @@ struct H2Callbacks {
         if (!begins_request(frame)) return 0;  // trailers
         const std::int32_t id = frame->hd.stream_id;
         // Handlers of requests that were reset need a moment to notice.
-        if (self.handlers_ + self.ready_.size() >= std::size_t{2} * self.limits_.max_concurrent_streams) {
+        if (self.serving_.size() + self.ready_.size() >= std::size_t{2} * self.limits_.max_concurrent_streams) {
             self.reset(id, NGHTTP2_REFUSED_STREAM);
             return 0;
         }
@@ -254,7 +254,7 @@ Status H2Session::receive(std::string_view bytes) {
     }
     for (auto& stream : std::exchange(ready_, {})) {
         if (stream->closed_ || closed_) continue;  // reset before anybody has begun
-        ++handlers_;
+        serving_.emplace(stream->id_, stream);
         on_request_(std::move(stream));
     }
     return {};
@@ -292,10 +292,11 @@ void H2Session::close() {
     wake_ = nullptr;
     ready_.clear();
     for (auto& [id, stream] : std::exchange(streams_, {})) stream->on_closed();
+    for (auto& [id, stream] : serving_) stream->on_gone();
 }
 
 void H2Session::end_request(H2Stream& stream) {
-    --handlers_;
+    serving_.erase(stream.id_);
     stream.served_ = true;
     stream.incoming_ = {};
     // Otherwise when the end of the answer is sent.

@@ -63,7 +63,7 @@ class H2Session {
     void close();
 
     // No request is being sent or answered.
-    [[nodiscard]] bool idle() const { return streams_.empty() && handlers_ == 0; }
+    [[nodiscard]] bool idle() const { return streams_.empty() && serving_.empty(); }
     // A client has begun a head and not ended it, or has sent nothing at all yet.
     [[nodiscard]] bool awaits_head() const { return head_open_ || !greeted_; }
 
@@ -95,9 +95,9 @@ class H2Session {
     std::function<void()> wake_;
     std::unique_ptr<nghttp2_session, Freer> session_;
     std::unordered_map<std::int32_t, std::shared_ptr<H2Stream>> streams_;  // those that nghttp2 has open
+    std::unordered_map<std::int32_t, std::shared_ptr<H2Stream>> serving_;  // those whose handlers run
     std::vector<std::shared_ptr<H2Stream>> ready_;
     std::string out_;
-    std::size_t handlers_ = 0;
     double resets_left_;
     std::chrono::steady_clock::time_point resets_counted_;
     bool greeted_ = false, head_open_ = false, failed_ = false, closed_ = false;

@@ -112,7 +112,7 @@ awaitable<Result<std::shared_ptr<Stream>>> H2Stream::upgrade(ResponseHead, std::
 }
 
 awaitable<void> H2Stream::peer_closed() {
-    while (!closed_ && co_await input_.wait()) {
+    while (!gone_ && co_await input_.wait()) {
     }
 }
 
@@ -197,6 +197,13 @@ void H2Stream::on_closed() {
     if (!body_ended_) incoming_.clear();  // half of a body
     input_.notify();
     output_.notify();
+    // A request that ended as it should is no client that went away.
+    if (!answered_) on_gone();
+}
+
+void H2Stream::on_gone() {
+    gone_ = true;
+    input_.notify();
 }
 
 }  // namespace gb::http::detail

@@ -53,6 +53,7 @@ class H2Stream final : public BodyReader, public ResponseWriter {
     void add_body(std::string_view bytes);
     void end_body();
     void on_closed();
+    void on_gone();
     std::size_t give(char* room, std::size_t size, bool& end);
 
     Status open(int status, Headers& headers, std::optional<std::uint64_t> length);
@@ -81,6 +82,7 @@ class H2Stream final : public BodyReader, public ResponseWriter {
     bool cut_ = false;     // by abort()
     bool served_ = false;  // the handler is done
     bool closed_ = false;  // for nghttp2, whatever the reason
+    bool gone_ = false;    // nobody waits for the answer any more, or nobody is left
 };
 
 }  // namespace gb::http::detail

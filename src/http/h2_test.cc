@@ -522,6 +522,28 @@ TEST_F(H2Test, GarbageBehindTheHandshakeEndsTheConnection) {
     });
 }
 
+// The proxy would take the end of a finished exchange for a client that gave up.
+TEST_F(H2Test, AFinishedAnswerIsNoClientThatWentAway) {
+    bool finished = false;
+    start([&](Exchange& exchange) -> awaitable<void> {
+        using namespace asio::experimental::awaitable_operators;
+        co_await exchange.response.send(200, {}, "all");
+        auto later = [&]() -> awaitable<void> { co_await until([&] { return finished; }); };
+        EXPECT_EQ((co_await (exchange.response.peer_closed() || later())).index(), 1U);
+        finished = false;
+        co_await exchange.response.peer_closed();
+        finished = true;
+    });
+    run_h2([&](H2Client& client) -> awaitable<void> {
+        const auto id = client.request("GET", "/");
+        co_await client.answer(id);
+        finished = true;
+        co_await until([&] { return !finished; });
+        client.socket().next_layer().close();
+        co_await until([&] { return finished; });
+    });
+}
+
 // As the proxy does: the first of two waits ends the other, and the exchange goes on.
 TEST_F(H2Test, WaitsCanBeCancelled) {
     start([&](Exchange& exchange) -> awaitable<void> {
