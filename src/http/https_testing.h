@@ -248,11 +248,13 @@ class H2Client {
     H2Client(const H2Client&) = delete;
     H2Client& operator=(const H2Client&) = delete;
 
-    // Headers beside the pseudo-headers of a request to "host"; no body unless `body` is given.
+    std::string authority = "host";  // of the requests to come
+
+    // Headers beside the pseudo-headers; no body unless `body` is given.
     std::int32_t request(const std::string& method, const std::string& path, const Headers& headers = {},
                          std::optional<std::string> body = {}, bool body_ends = true) {
         std::vector<std::pair<std::string, std::string>> fields{
-            {":method", method}, {":scheme", "https"}, {":authority", "host"}, {":path", path}};
+            {":method", method}, {":scheme", "https"}, {":authority", authority}, {":path", path}};
         for (const auto& item : headers.items()) fields.push_back(item);
         std::vector<nghttp2_nv> list;
         for (auto& [name, value] : fields)

@@ -234,10 +234,7 @@ TEST_F(TlsTest, PeerClosedCompletesWhenTheClientGoesAway) {
             char c = 0;
             co_await client->async_read_some(asio::buffer(&c, 1), kTuple);
             EXPECT_FALSE(noticed);
-            if (politely) {
-                SSL_shutdown(client->native_handle());
-                co_await asio::async_write(*client, asio::buffer("", 0), kTuple);
-            }
+            if (politely) co_await client->async_shutdown(kTuple);  // waits for the server's end too
             client->next_layer().close();
             co_await until([&] { return noticed; });
         }
