@@ -3,12 +3,10 @@
 #include <array>
 #include <charconv>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/asio/write.hpp>
 #include <fmt/format.h>
 
 #include "base/crypto.h"
@@ -19,8 +17,6 @@ namespace {
 
 namespace asio = boost::asio;
 using asio::awaitable;
-using http::tcp;
-constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
 constexpr auto kFirstRetry = std::chrono::milliseconds(20);  // of a closed port, doubled each time
 constexpr auto kLastRetry = std::chrono::milliseconds(320);  // in all about 0.6 s
 
@@ -70,7 +66,8 @@ http::RequestHead forward_head(const http::Exchange& exchange, const Route& rout
             host.replace(at, std::string_view("${PORT}").size(), std::to_string(route.port));
         head.headers.set("Host", host);
     }
-    if (!head.headers.has("X-Forwarded-Proto")) head.headers.add("X-Forwarded-Proto", "http");
+    if (!head.headers.has("X-Forwarded-Proto")) 
+        head.headers.add("X-Forwarded-Proto", exchange.tls ? "https" : "http");
     return head;
 }
 
@@ -135,17 +132,16 @@ awaitable<Outcome> pump_response(http::Exchange& exchange, http::ClientConnectio
     co_return Outcome::complete;
 }
 
-awaitable<void> copy(tcp::socket& from, tcp::socket& to) {
+awaitable<void> copy(http::Stream& from, http::Stream& to) {
     co_await asio::this_coro::throw_if_cancelled(false);
     auto buffer = std::make_unique<std::array<char, 65536>>();
-    boost::system::error_code ignored;
     for (;;) {
-        auto [ec, n] = co_await from.async_read_some(asio::buffer(*buffer), kToken);
+        auto [ec, n] = co_await from.read_some(asio::buffer(*buffer));
         if (ec) break;
-        auto [write_ec, written] = co_await asio::async_write(to, asio::buffer(buffer->data(), n), kToken);
+        auto [write_ec, written] = co_await to.write(asio::buffer(buffer->data(), n));
         if (write_ec) break;
     }
-    to.shutdown(tcp::socket::shutdown_send, ignored);  // the other direction may go on
+    co_await to.shutdown_send();  // the other direction may go on
 }
 
 awaitable<void> send_reply(http::Exchange& exchange, const Reply& reply) {
@@ -236,11 +232,11 @@ awaitable<void> Proxy::pass(http::Exchange& exchange, const Route& route, const 
             strip_hop_by_hop(upgraded.headers, true);
             auto client = co_await exchange.response.upgrade(std::move(upgraded), from_client);
             if (!client) co_return;
-            tcp::socket sandbox = upstream.take_socket(from_sandbox);
-            lease->track(&sandbox, &*client);
-            co_await asio::async_write(sandbox, asio::buffer(from_client), kToken);
-            co_await asio::async_write(*client, asio::buffer(from_sandbox), kToken);
-            co_await (copy(*client, sandbox) && copy(sandbox, *client));
+            http::TcpStream sandbox(upstream.take_socket(from_sandbox));
+            lease->track(&sandbox, client->get());
+            co_await sandbox.write(asio::buffer(from_client));
+            co_await (*client)->write(asio::buffer(from_sandbox));
+            co_await (copy(**client, sandbox) && copy(sandbox, **client));
             lease->track(nullptr, nullptr);
             co_return;
         }

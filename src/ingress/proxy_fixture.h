@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/ids.h"
 #include "control/fake_node.h"
+#include "http/https_testing.h"
 #include "ingress/proxy.h"
 #include "ingress/signed_url.h"
 
@@ -84,6 +85,25 @@ class ProxyTest : public ::testing::Test {
         co_return *std::move(connection);
     }
 
+    using TlsSocket = asio::ssl::stream<http::tcp::socket>;
+    // The same front over TLS.
+    awaitable<std::unique_ptr<TlsSocket>> tls_client(std::string_view protocols) {
+        if (!tls_) {
+            const auto pair = http::testing::make_certificate("proxy");
+            EXPECT_TRUE(write_file_atomic(dir_ / "chain.pem", pair.certificate));
+            EXPECT_TRUE(write_file_atomic(dir_ / "key.pem", pair.key));
+            tls_ = *http::ServerTls::load({dir_ / "chain.pem", dir_ / "key.pem"});
+            tls_at_ = *front_->listen_tls({asio::ip::make_address("127.0.0.1"), 0}, tls_);
+        }
+        asio::ssl::context context(asio::ssl::context::tls_client);
+        auto client = std::make_unique<TlsSocket>(io_, context);
+        SSL_set_alpn_protos(client->native_handle(), reinterpret_cast<const unsigned char*>(protocols.data()),
+                            static_cast<unsigned>(protocols.size()));
+        co_await client->next_layer().async_connect(tls_at_, asio::use_awaitable);
+        co_await client->async_handshake(TlsSocket::client, asio::use_awaitable);
+        co_return client;
+    }
+
     std::filesystem::path dir_ = std::filesystem::temp_directory_path() / ("gb-proxy-" + random_id(10));
     asio::io_context io_;
     asio::thread_pool pool_{1};
@@ -93,7 +113,8 @@ class ProxyTest : public ::testing::Test {
     std::unique_ptr<Sandboxes> sandboxes_;
     std::unique_ptr<Proxy> proxy_;
     std::unique_ptr<http::Server> front_, service_;
-    http::tcp::endpoint front_at_;
+    std::shared_ptr<http::ServerTls> tls_;
+    http::tcp::endpoint front_at_, tls_at_;
     int service_port_ = 0;
 };
 

@@ -1,6 +1,7 @@
 #include "ingress/proxy_fixture.h"
 
 #include <boost/asio/read.hpp>
+#include <boost/asio/read_until.hpp>
 #include <boost/asio/write.hpp>
 
 #include "base/file_signature.h"
@@ -151,8 +152,9 @@ TEST_F(ProxyTest, UpgradesBecomeBareBytes) {
         auto socket =
             co_await e.response.upgrade({101, {{"Upgrade", "websocket"}, {"Connection", "Upgrade"}}}, early);
         std::string got(4, '\0');
-        co_await asio::async_read(*socket, asio::buffer(got), asio::use_awaitable);
-        co_await asio::async_write(*socket, asio::buffer("<" + got + ">"), asio::use_awaitable);
+        co_await asio::async_read((*socket)->socket(), asio::buffer(got), asio::use_awaitable);
+        const std::string reply = "<" + got + ">";
+        co_await (*socket)->write(asio::buffer(reply));
     });
     run([&]() -> awaitable<void> {
         std::string id = co_await sandbox();
@@ -169,6 +171,89 @@ TEST_F(ProxyTest, UpgradesBecomeBareBytes) {
         std::string reply;
         co_await asio::async_read(socket, asio::dynamic_buffer(reply), asio::as_tuple(asio::use_awaitable));
         EXPECT_EQ(reply, "<ping>");
+    });
+}
+
+TEST_F(ProxyTest, AnUpgradeOverTlsBecomesBareBytes) {
+    std::size_t received = 0;
+    serve([&](Exchange& e) -> awaitable<void> {
+        EXPECT_EQ(e.head.headers.get("X-Forwarded-Proto"), "https");
+        std::string early;
+        auto stream =
+            co_await e.response.upgrade({101, {{"Upgrade", "websocket"}, {"Connection", "Upgrade"}}}, early);
+        std::string got = early;
+        std::array<char, 100> room;
+        for (;;) {  // until the client has ended its direction
+            auto [ec, n] = co_await (*stream)->read_some(asio::buffer(room));
+            if (ec) break;
+            got.append(room.data(), n);
+        }
+        received = got.size();
+        co_await (*stream)->write(asio::buffer("reply", 5));
+    });
+    run([&]() -> awaitable<void> {
+        std::string id = co_await sandbox();
+        auto h = head("GET", "/ws", id);
+        h.headers.add("Connection", "Upgrade");
+        h.headers.add("Upgrade", "websocket");
+        auto client = co_await tls_client("\x08http/1.1");
+        const std::string request = http::write_head(h);
+        co_await asio::async_write(*client, asio::buffer(request), asio::use_awaitable);
+        std::string answer;
+        co_await asio::async_read_until(*client, asio::dynamic_buffer(answer), "\r\n\r\n", asio::use_awaitable);
+        EXPECT_TRUE(answer.starts_with("HTTP/1.1 101")) << answer;
+        const std::string text(100'000, 't');
+        co_await asio::async_write(*client, asio::buffer(text), asio::use_awaitable);
+        auto [ec] = co_await client->async_shutdown(asio::as_tuple(asio::use_awaitable));
+        // The answer came behind our goodbye, which Asio does not expect.
+        EXPECT_EQ(ERR_GET_REASON(static_cast<unsigned long>(ec.value())), SSL_R_APPLICATION_DATA_AFTER_CLOSE_NOTIFY)
+            << ec.message();
+        EXPECT_EQ(received, text.size());
+    });
+}
+
+TEST_F(ProxyTest, Http2ReachesTheSandboxAsHttp1) {
+    std::set<unsigned short> peers;
+    bool noticed = false;
+    serve([&](Exchange& e) -> awaitable<void> {
+        peers.insert(e.peer.port());
+        co_await e.response.start(200, {{"X-Proto", std::string(e.head.headers.get("X-Forwarded-Proto"))}});
+        for (;;) {
+            auto piece = co_await e.body.next();
+            if (!piece || piece->empty()) break;
+            co_await e.response.write("<" + std::string(*piece) + ">");
+        }
+        if (e.target.path == "/wait") {
+            co_await e.response.peer_closed();
+            noticed = true;
+        }
+        co_await e.response.finish();
+    });
+    run([&]() -> awaitable<void> {
+        const std::string id = co_await sandbox();
+        http::testing::H2Client client(co_await tls_client("\x02h2"));
+        client.authority = "127.0.0.1";
+        const http::Headers route{{"e2b-sandbox-id", id}, {"e2b-sandbox-port", std::to_string(service_port_)}};
+        for (int i = 0; i < 5; ++i) {
+            const auto post = client.request("POST", "/a", route, "", false);
+            client.add_body(post, "one", false);
+            co_await client.until([&] { return client[post].text == "<one>"; });
+            client.add_body(post, "two", true);
+            co_await client.answer(post);
+            EXPECT_EQ(client[post].text, "<one><two>");
+            EXPECT_EQ(client[post].headers["x-proto"], "https");
+            EXPECT_EQ(client[post].error, 0U);
+        }
+        EXPECT_EQ(peers.size(), 1U) << "the connection into the sandbox was not reused";
+        const auto wait = client.request("GET", "/wait", route);
+        co_await client.until([&] { return client[wait].status == 200; });
+        client.reset(wait);
+        co_await client.flush();
+        asio::steady_timer pause(io_);
+        while (!noticed) {
+            pause.expires_after(std::chrono::milliseconds(5));
+            co_await pause.async_wait(asio::use_awaitable);
+        }
     });
 }
 
