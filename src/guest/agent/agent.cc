@@ -11,6 +11,7 @@
 #include "guest/agent/files_http.h"
 #include "guest/agent/filesystem_service.h"
 #include "guest/agent/init_request.h"
+#include "guest/agent/loopback.h"
 #include "guest/agent/machine.h"
 #include "guest/agent/metrics.h"
 #include "guest/agent/process_service.h"
@@ -110,6 +111,13 @@ awaitable<bool> Agent::Impl::route(Exchange& exchange) {
     }
     if (path == "/init" && post) {
         co_await init(exchange);
+        co_return true;
+    }
+    if (path == "/loopback" && get) {
+        if (may_init(exchange.peer.address()))
+            co_await connect_loopback(exchange);
+        else
+            co_await reply_error(exchange, 403, "/loopback is for the control plane only");
         co_return true;
     }
     if (path == "/files" && (get || post)) co_return co_await route_files(exchange);
