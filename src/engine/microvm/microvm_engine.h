@@ -28,7 +28,7 @@ class MicrovmEngine final : public Engine {
 
     Result<std::unique_ptr<Machine>> boot(MachineSpec spec) override;
     Result<std::unique_ptr<Machine>> prepare(MachineSpec spec) override;
-    Result<std::unique_ptr<Machine>> restore(MachineSpec spec, const std::filesystem::path& state,
+    Result<std::unique_ptr<Machine>> restore(MachineSpec spec, const SavedFiles& files,
                                              AfterLoad after) override;
 
     // For start-up, before the first machine: ends what an earlier server of this instance left running. Its
