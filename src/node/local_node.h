@@ -46,6 +46,16 @@ class LocalNode final : public Node {
     [[nodiscard]] std::shared_ptr<Watched> find_watched(const std::string& id) const;
     [[nodiscard]] std::shared_ptr<SandboxMachine> find(const std::string& id) const;
     Result<std::shared_ptr<SandboxMachine>> make(const SandboxSpec& spec);
+    Result<std::shared_ptr<SandboxMachine>> make_again(const SandboxSpec& spec);
+    [[nodiscard]] Status check_vmm(const Manifest& manifest) const;
+    [[nodiscard]] Status check_memory(const Manifest& manifest) const;
+    [[nodiscard]] SandboxMachine::Parts parts() { return {machinery_, *slots_, options_.data_dir / "sandboxes"}; }
+    [[nodiscard]] SandboxFolder folder_of(const std::string& id) const {
+        return SandboxFolder(options_.data_dir / "sandboxes" / id);
+    }
+    // Watches a machine that runs and takes it in; ends it when that fails.
+    boost::asio::awaitable<Status> take_in(std::shared_ptr<SandboxMachine> machine);
+    void watch_exit(const std::shared_ptr<Watched>& watched);
     void watch(const std::shared_ptr<Watched>& watched);
     void watch_host();
 

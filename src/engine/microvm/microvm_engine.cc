@@ -146,9 +146,13 @@ Result<std::unique_ptr<Machine>> MicrovmEngine::prepare(MachineSpec spec) {
     return start(std::move(spec), true, {}, AfterLoad::stay_paused);
 }
 
-Result<std::unique_ptr<Machine>> MicrovmEngine::restore(MachineSpec spec, const fs::path& state,
+Result<std::unique_ptr<Machine>> MicrovmEngine::restore(MachineSpec spec, const SavedFiles& files,
                                                         AfterLoad after) {
-    return start(std::move(spec), true, state, after);
+    if (files.memory_delta.empty()) return start(std::move(spec), true, files.state, after);
+    // Pages must be back before the state is loaded, so this takes a second round trip.
+    GB_TRY_ASSIGN(std::unique_ptr<Machine> machine, prepare(std::move(spec)));
+    GB_TRY(machine->load(files, after));
+    return machine;
 }
 
 Result<std::unique_ptr<Machine>> MicrovmEngine::start(MachineSpec spec, bool incoming, const fs::path& state,

@@ -29,7 +29,7 @@ class MicrovmEngine final : public Engine {
 
     Result<std::unique_ptr<Machine>> boot(MachineSpec spec) override;
     Result<std::unique_ptr<Machine>> prepare(MachineSpec spec) override;
-    Result<std::unique_ptr<Machine>> restore(MachineSpec spec, const std::filesystem::path& state,
+    Result<std::unique_ptr<Machine>> restore(MachineSpec spec, const SavedFiles& files,
                                              AfterLoad after) override;
 
     Result<std::unique_ptr<Machine>> adopt(MachineSpec spec, const ProcessTrace& trace) override;

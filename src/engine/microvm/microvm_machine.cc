@@ -129,9 +129,14 @@ Status MicrovmMachine::take_over() {
     return running ? Status() : std::unexpected(explain(running.error()));
 }
 
-Status MicrovmMachine::load(const std::filesystem::path& state, AfterLoad after) {
+Status MicrovmMachine::load(const SavedFiles& files, AfterLoad after) {
     std::lock_guard lock(mutex_);
-    GB_TRY_ASSIGN(UniqueFd fd, open_file(state, O_RDONLY));
+    if (auto status = load_memory(files); !status) {
+        Error error = explain(status.error());
+        (void)kill();
+        return std::unexpected(error.with("the machine's memory cannot be loaded"));
+    }
+    GB_TRY_ASSIGN(UniqueFd fd, open_file(files.state, O_RDONLY));
     if (auto status = parts_.monitor.call_all(qmp_load_commands(fd.get()), kCommandLimit); !status)
         return std::unexpected(explain(status.error()));
     return finish_load(after);
