@@ -148,10 +148,12 @@ Result<JailedProcess> JailedProcess::adopt(const ProcessTrace& trace, uid_t uid,
     state->pidfd.reset(static_cast<int>(::syscall(SYS_pidfd_open, trace.pid, 0)));
     if (!state->pidfd) return fail_errno(fmt::format("open process {}", trace.pid));
     GB_TRY_ASSIGN(ProcessFacts facts, read_process_facts(trace.pid));
-    if (facts.start_ticks != trace.start_ticks || facts.uid != uid || !cgroup.contains(trace.pid))
-        return fail(ErrorCode::failed_precondition, fmt::format("process {} is another one now", trace.pid));
-    // What was read is the process of the descriptor only if that has not ended.
+    const bool meant =
+        facts.start_ticks == trace.start_ticks && facts.uid == uid && cgroup.contains(trace.pid);
+    // What was read is of the descriptor's process only if that has not ended.
     if (state->reap()) return fail(ErrorCode::not_found, fmt::format("process {} has ended", trace.pid));
+    if (!meant)
+        return fail(ErrorCode::failed_precondition, fmt::format("process {} is another one now", trace.pid));
     state->cgroup = std::move(cgroup);
     return JailedProcess(std::move(state));
 }

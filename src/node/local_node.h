@@ -21,8 +21,8 @@ namespace gb {
 
 class LocalNode final : public Node {
   public:
-    // Takes the data folder for itself (already_exists when another server has it), reclaims what a dead server left
-    // there, and makes the first slots.
+    // Takes the data folder for itself (already_exists when another server has it), takes over the machines that the
+    // last one left there, reclaims everything else of it, and makes the first slots. On an error machines run on.
     static Result<std::unique_ptr<LocalNode>> open(boost::asio::any_io_executor executor,
                                                    boost::asio::thread_pool& pool, NodeOptions options);
     ~LocalNode() override;
@@ -53,7 +53,11 @@ class LocalNode final : public Node {
     [[nodiscard]] SandboxFolder folder_of(const std::string& id) const {
         return SandboxFolder(options_.data_dir / "sandboxes" / id);
     }
-    // Watches a machine that runs and takes it in; ends it when that fails.
+    Status start();
+    Status take_over_machines();
+    // Watches a machine that runs and takes it in.
+    Status take_in_now(std::shared_ptr<SandboxMachine> machine);
+    // The same; ends it when that fails.
     boost::asio::awaitable<Status> take_in(std::shared_ptr<SandboxMachine> machine);
     void watch_exit(const std::shared_ptr<Watched>& watched);
     void watch(const std::shared_ptr<Watched>& watched);
