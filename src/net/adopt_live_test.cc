@@ -99,6 +99,9 @@ TEST_F(SlotAdoptTest, PolicyHoldsWithoutAServerAndWithTheNext) {
     EXPECT_EQ(left.tcp(kDenied), ECONNREFUSED);
     EXPECT_EQ(left.tcp(kOpen), 0) << "nobody is needed for what is allowed";
 
+    UniqueFd open = in_netns(left.guest.get(), [] { return tcp_connect(kOpen, 443); });
+    EXPECT_EQ(echo(open.get(), "before"), 0);
+
     // Somebody inside tries all the time.
     std::atomic<bool> stopping = false, ready = false;
     std::atomic<int> tried = 0, passed = 0;
@@ -121,6 +124,7 @@ TEST_F(SlotAdoptTest, PolicyHoldsWithoutAServerAndWithTheNext) {
     stopping = true;
     guest.join();
     EXPECT_EQ(passed, 0) << "of " << tried;
+    EXPECT_EQ(echo(open.get(), "after"), 0) << "a connection lives on";
     EXPECT_EQ(left.tcp(kOpen), 0);
 }
 
