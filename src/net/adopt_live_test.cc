@@ -199,6 +199,20 @@ TEST_F(SlotAdoptTest, AnotherNamespaceIsRefused) {
               ErrorCode::failed_precondition);
 }
 
+TEST_F(SlotAdoptTest, NumbersThatNobodyAdoptsAreFreeAgain) {
+    ASSERT_NO_FATAL_FAILURE(leave_two());
+    auto host = next_server({slots_[0].number, slots_[1].number});
+    ASSERT_TRUE(host) << host.error().message;
+    auto slot = Slot::adopt(**host, slots_[0].number, slots_[0].copy());
+    ASSERT_TRUE(slot) << slot.error().message;
+    (*host)->release_kept();
+    EXPECT_FALSE((*host)->kept(slots_[1].number));
+    std::vector<std::size_t> free;
+    while (auto number = (*host)->take_number()) free.push_back(*number);
+    EXPECT_THAT(free, Contains(slots_[1].number));
+    EXPECT_THAT(free, Not(Contains(slots_[0].number)));
+}
+
 TEST_F(SlotAdoptTest, ASlotWithoutItsRulesIsRefused) {
     ASSERT_NO_FATAL_FAILURE(leave_two());
     in_netns(slots_[0].netns.get(),

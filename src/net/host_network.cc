@@ -256,6 +256,12 @@ Status HostNetwork::take_kept(std::size_t number) {
     return fail(ErrorCode::failed_precondition, fmt::format("network slot {} was not kept", number));
 }
 
+void HostNetwork::release_kept() {
+    std::lock_guard lock(mutex_);
+    for (std::size_t number : kept_) taken_[number] = false;
+    kept_.clear();
+}
+
 std::string HostNetwork::link_name(std::size_t number) const {
     return link_of(tag_, number);
 }

@@ -77,6 +77,7 @@ class HostNetwork {
     // otherwise.
     [[nodiscard]] bool kept(std::size_t number) const;
     Status take_kept(std::size_t number);
+    void release_kept();  // the numbers that nobody will adopt any more
     [[nodiscard]] std::string link_name(std::size_t number) const;
     Status connect(std::size_t number, int slot_netns);
 

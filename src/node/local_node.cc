@@ -131,6 +131,7 @@ Status LocalNode::take_over_machines() {
         GB_TRY(take_in_now(*std::move(machine)));
         log::info("a sandbox of the previous run goes on", {{"sandbox", id}});
     }
+    machinery_.network->release_kept();
     return {};
 }
 
