@@ -21,8 +21,8 @@ namespace gb {
 
 class LocalNode final : public Node {
   public:
-    // Takes the data folder for itself (already_exists when another server has it), reclaims what a dead server left
-    // there, and makes the first slots.
+    // Takes the data folder for itself (already_exists when another server has it), takes over the machines that the
+    // last one left there, reclaims everything else of it, and makes the first slots. On an error machines run on.
     static Result<std::unique_ptr<LocalNode>> open(boost::asio::any_io_executor executor,
                                                    boost::asio::thread_pool& pool, NodeOptions options);
     ~LocalNode() override;
@@ -47,6 +47,20 @@ class LocalNode final : public Node {
     [[nodiscard]] std::shared_ptr<Watched> find_watched(const std::string& id) const;
     [[nodiscard]] std::shared_ptr<SandboxMachine> find(const std::string& id) const;
     Result<std::shared_ptr<SandboxMachine>> make(const SandboxSpec& spec);
+    Result<std::shared_ptr<SandboxMachine>> make_again(const SandboxSpec& spec);
+    [[nodiscard]] Status check_vmm(const Manifest& manifest) const;
+    [[nodiscard]] Status check_memory(const Manifest& manifest) const;
+    [[nodiscard]] SandboxMachine::Parts parts() { return {machinery_, *slots_, options_.data_dir / "sandboxes"}; }
+    [[nodiscard]] SandboxFolder folder_of(const std::string& id) const {
+        return SandboxFolder(options_.data_dir / "sandboxes" / id);
+    }
+    Status start();
+    Status take_over_machines();
+    // Watches a machine that runs and takes it in.
+    Status take_in_now(std::shared_ptr<SandboxMachine> machine);
+    // The same; ends it when that fails.
+    boost::asio::awaitable<Status> take_in(std::shared_ptr<SandboxMachine> machine);
+    void watch_exit(const std::shared_ptr<Watched>& watched);
     void watch(const std::shared_ptr<Watched>& watched);
     void watch_host();
 
