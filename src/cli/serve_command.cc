@@ -23,6 +23,7 @@
 #include "control/keys.h"
 #include "control/sandboxes.h"
 #include "http/server.h"
+#include "http/tls.h"
 #include "ingress/proxy.h"
 #include "ingress/signed_url.h"
 #include "node/local_node.h"
@@ -87,6 +88,34 @@ Result<tcp::endpoint> parse_endpoint(const std::string& text, std::uint16_t port
     return tcp::endpoint(address, port);
 }
 
+Status listen_plain(http::Server& server, const tcp::endpoint& where, tcp::endpoint& bound) {
+    auto result = server.listen(where);
+    if (!result && result.error().code == ErrorCode::already_exists)
+        return fail(ErrorCode::already_exists,
+                    fmt::format("port {} of {} is taken by another program: stop it, or choose another port with "
+                                "--port",
+                                where.port(), where.address().to_string()));
+    if (!result) return std::unexpected(result.error());
+    bound = *result;
+    return {};
+}
+
+// Where names of sandboxes lead to: TLS for {port}-{id}.<domain> and api.<domain>.
+Status listen_tls(http::Server& server, const ServerConfig& config) {
+    if (!config.tls) return {};
+    GB_TRY_ASSIGN(tcp::endpoint where, parse_endpoint(config.tls->address, config.tls->port));
+    GB_TRY_ASSIGN(auto tls, http::ServerTls::load({config.tls->certificate, config.tls->key}));
+    auto bound = server.listen_tls(where, std::move(tls));
+    if (!bound && bound.error().code == ErrorCode::already_exists)
+        return fail(ErrorCode::already_exists,
+                    fmt::format("port {} of {}, which 'tls' wants, is taken by another program", where.port(),
+                                config.tls->address));
+    if (!bound) return std::unexpected(bound.error());
+    fmt::print("domain:    https://api.{0}{1}, sandboxes at https://<port>-<id>.{0}{1}\n", config.domain,
+               bound->port() == 443 ? "" : fmt::format(":{}", bound->port()));
+    return {};
+}
+
 enum class Sandboxing { keep, end };
 
 // Ends the sandboxes or leaves them, then waits until no connection refers to anything of the server's any more.
@@ -132,16 +161,8 @@ Status serve(const ServeOptions& options) {
                   .admin_token_hash = admin_token_hash});
     http::Server server(io.get_executor(), front_door(api, proxy, sandboxes));
     listening = &server;
-    auto bound = server.listen(where);
-    if (!bound) {
-        if (bound.error().code == ErrorCode::already_exists)
-            return fail(
-                ErrorCode::already_exists,
-                fmt::format("port {} of {} is taken by another program: stop it, or choose another port with "
-                            "--port",
-                            where.port(), address));
-        return std::unexpected(bound.error());
-    }
+    tcp::endpoint bound;
+    GB_TRY(listen_plain(server, where, bound));
     asio::cancellation_signal over;
     asio::co_spawn(io,
                    keep_house(*store, readers, {.retention = std::chrono::hours(24 * config.retention_days)}),
@@ -158,7 +179,7 @@ Status serve(const ServeOptions& options) {
                        [&](const std::exception_ptr&) { io.stop(); });
     });
     const std::string url = fmt::format(
-        "http://{}:{}", where.address().is_unspecified() ? "127.0.0.1" : address, bound->port());
+        "http://{}:{}", where.address().is_unspecified() ? "127.0.0.1" : address, bound.port());
     GB_TRY(write_file_atomic(
         server_file(options.node),
         boost::json::serialize(boost::json::object{{"url", url}, {"pid", ::getpid()}}) + "\n"));
@@ -171,6 +192,7 @@ Status serve(const ServeOptions& options) {
                options.node.data_dir == NodeOptions().data_dir
                    ? ""
                    : " --data-dir " + options.node.data_dir.string());
+    GB_TRY(listen_tls(server, config));
     std::fflush(stdout);
 
     io.run();

@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "base/offload.h"
 #include "node/agent_client.h"
+#include "node/loopback.h"
 
 namespace gb {
 
@@ -28,6 +29,15 @@ namespace asio = boost::asio;
 namespace fs = std::filesystem;
 using asio::awaitable;
 using asio::ip::tcp;
+
+namespace {
+
+awaitable<boost::system::error_code> connect_to(std::shared_ptr<tcp::socket> socket, tcp::endpoint to) {
+    auto [ec] = co_await socket->async_connect(to, asio::as_tuple(asio::use_awaitable));
+    co_return ec;
+}
+
+}  // namespace
 
 // A sandbox with the event loop's eyes on it. The descriptors are copies: closing them ends the watching and
 // nothing else.
@@ -373,7 +383,25 @@ awaitable<Status> LocalNode::destroy(std::string id) {
     });
 }
 
-awaitable<Result<tcp::socket>> LocalNode::connect(std::string id, std::uint16_t port) {
+// A step on the way to a connection: bounded in time, and cut when the sandbox ends.
+awaitable<boost::system::error_code> LocalNode::bounded(std::weak_ptr<Watched> sandbox,
+                                                        std::shared_ptr<tcp::socket> socket,
+                                                        awaitable<boost::system::error_code> step) {
+    // Shared with the timer's handler, which may be queued already when this frame ends.
+    asio::steady_timer timer(executor_, std::chrono::seconds(10));
+    timer.async_wait([socket](const boost::system::error_code& timer_ec) {
+        boost::system::error_code ignored;
+        if (!timer_ec) socket->cancel(ignored);
+    });
+    if (auto found = sandbox.lock()) found->connecting.insert(socket);
+    const boost::system::error_code ec = co_await std::move(step);
+    timer.cancel();
+    if (auto found = sandbox.lock()) found->connecting.erase(socket);
+    co_return ec;
+}
+
+awaitable<Result<std::shared_ptr<tcp::socket>>> LocalNode::connect_port(std::string id, std::uint16_t port,
+                                                                        boost::system::error_code& why) {
     // Only a weak reference while waiting: a machine must not outlive the node.
     std::weak_ptr<Watched> sandbox;
     UniqueFd fd;
@@ -383,24 +411,26 @@ awaitable<Result<tcp::socket>> LocalNode::connect(std::string id, std::uint16_t 
         GB_CO_TRY_ASSIGN(fd, found->machine->socket());
         sandbox = found;
     }
-    // Shared with the timer's handler, which may be queued already when this frame ends.
     auto socket = std::make_shared<tcp::socket>(executor_);
     boost::system::error_code ec;
     socket->assign(tcp::v4(), fd.release(), ec);
     if (ec) co_return fail(ErrorCode::internal, "socket: " + ec.message());
-    asio::steady_timer timer(executor_, std::chrono::seconds(10));
-    timer.async_wait([socket](const boost::system::error_code& timer_ec) {
-        boost::system::error_code ignored;
-        if (!timer_ec) socket->cancel(ignored);
-    });
-    if (auto found = sandbox.lock()) found->connecting.insert(socket);
-    auto [connect_ec] = co_await socket->async_connect({asio::ip::make_address(kGuestAddress), port},
-                                                       asio::as_tuple(asio::use_awaitable));
-    timer.cancel();
-    if (auto found = sandbox.lock()) found->connecting.erase(socket);
-    if (connect_ec)
-        co_return fail(ErrorCode::unavailable, fmt::format("port {}: {}", port, connect_ec.message()));
-    co_return std::move(*socket);
+    why = co_await bounded(sandbox, socket, connect_to(socket, {asio::ip::make_address(kGuestAddress), port}));
+    if (why) co_return fail(ErrorCode::unavailable, fmt::format("port {}: {}", port, why.message()));
+    co_return socket;
+}
+
+awaitable<Result<tcp::socket>> LocalNode::connect(std::string id, std::uint16_t port) {
+    boost::system::error_code why;
+    auto direct = co_await connect_port(id, port, why);
+    if (direct) co_return std::move(**direct);
+    if (why != asio::error::connection_refused || port == kAgentPort) co_return std::unexpected(direct.error());
+    // Nobody listens on the guest's address, perhaps somebody does on its loopback.
+    boost::system::error_code ignored;
+    GB_CO_TRY_ASSIGN(auto agent, co_await connect_port(id, kAgentPort, ignored));
+    why = co_await bounded(find_watched(id), agent, ask_loopback(*agent, port));
+    if (why) co_return fail(ErrorCode::unavailable, fmt::format("port {}: {}", port, why.message()));
+    co_return std::move(*agent);
 }
 
 Result<NodeInfo> LocalNode::info() {

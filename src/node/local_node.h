@@ -60,6 +60,13 @@ class LocalNode final : public Node {
     Status take_in_now(std::shared_ptr<SandboxMachine> machine);
     // The same; ends it when that fails.
     boost::asio::awaitable<Status> take_in(std::shared_ptr<SandboxMachine> machine);
+    using Socket = boost::asio::ip::tcp::socket;
+    boost::asio::awaitable<boost::system::error_code> bounded(
+        std::weak_ptr<Watched> sandbox, std::shared_ptr<Socket> socket,
+        boost::asio::awaitable<boost::system::error_code> step);
+    // `why` says what the guest's kernel answered.
+    boost::asio::awaitable<Result<std::shared_ptr<Socket>>> connect_port(std::string id, std::uint16_t port,
+                                                                         boost::system::error_code& why);
     void watch_exit(const std::shared_ptr<Watched>& watched);
     void watch(const std::shared_ptr<Watched>& watched);
     void watch_host();
