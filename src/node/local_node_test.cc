@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/ids.h"
+#include "base/log.h"
 #include "engine/cgroup.h"
 #include "http/client.h"
 
@@ -274,6 +275,7 @@ TEST_F(LocalNodeTest, DISABLED_Figures) {
         EXPECT_TRUE(status.has_value()) << status.error().message;
         return static_cast<double>(monotonic_us() - start) / 1000;
     };
+    log::set_level(log::Level::debug);
     for (int mib : {0, 64}) {
         if (mib > 0) ASSERT_OK(put("/dev/shm/data", random_bytes(std::size_t(mib) << 20)));
         for (int round = 0; round < 5; ++round) {

@@ -133,12 +133,18 @@ Result<PausedSandbox> read_paused(const SandboxFolder& folder) {
     if (paused.id != folder.path().filename()) return unreadable(fmt::format("is of another sandbox, '{}'", paused.id));
     auto disk = mark_of(folder.disk());
     if (!disk) return fail(ErrorCode::data_loss, "the disk of the paused sandbox is missing");
-    if (*disk != paused.disk) return fail(ErrorCode::aborted, "the sandbox has run on since it was paused");
+    if (paused.mode == PauseMode::with_memory && *disk != paused.disk)
+        return fail(ErrorCode::aborted, "the sandbox has run on since it was paused");
     if (paused.mode == PauseMode::with_memory) {
         GB_TRY(check_size(folder.state(), paused.state_bytes));
         GB_TRY(check_size(folder.memory(), paused.memory_bytes));
     }
     return paused;
+}
+
+Status sync_disk(const SandboxFolder& folder) {
+    GB_TRY_ASSIGN(UniqueFd fd, open_file(folder.disk(), O_RDONLY));
+    return ::fsync(fd.get()) == 0 ? Status() : fail_errno(fmt::format("fsync {}", folder.disk().string()));
 }
 
 Status put_paused(const SandboxFolder& folder, const PausedSandbox& paused) {

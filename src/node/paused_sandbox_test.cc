@@ -116,6 +116,18 @@ TEST_F(PausedFiles, ADiskThatWasWrittenSinceIsSeen) {
     EXPECT_EQ(code(), ErrorCode::aborted);
 }
 
+TEST_F(PausedFiles, WithoutMemoryTheDiskMayBeWrittenAndNothingElseIsNeeded) {
+    PausedSandbox p = sample(PauseMode::filesystem_only);
+    p.disk = *mark_of(folder_.disk());
+    ASSERT_TRUE(put_paused(folder_, p).has_value());
+    fs::remove(folder_.state());
+    fs::remove(folder_.memory());
+    ASSERT_TRUE(write_file_atomic(folder_.disk(), "dirt").has_value());
+    EXPECT_TRUE(read_paused(folder_).has_value());
+    fs::remove(folder_.disk());
+    EXPECT_EQ(code(), ErrorCode::data_loss);
+}
+
 TEST_F(PausedFiles, AManifestOfAnotherSandboxIsRefused) {
     PausedSandbox p = sample();
     p.disk = *mark_of(folder_.disk());
