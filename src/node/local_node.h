@@ -1,4 +1,5 @@
-// The node of this machine: sandboxes as processes here. Blocking work runs on the pool, watching on the executor.
+// The node of this machine: sandboxes as processes here. Blocking work runs on the pool, watching on the
+// executor.
 #pragma once
 
 #include <functional>
@@ -21,8 +22,8 @@ namespace gb {
 
 class LocalNode final : public Node {
   public:
-    // Takes the data folder for itself (already_exists when another server has it), reclaims what a dead server left
-    // there, and makes the first slots.
+    // Takes the data folder for itself (already_exists when another server has it), reclaims what a dead
+    // server left there, and makes the first slots.
     static Result<std::unique_ptr<LocalNode>> open(boost::asio::any_io_executor executor,
                                                    boost::asio::thread_pool& pool, NodeOptions options);
     ~LocalNode() override;
@@ -34,11 +35,14 @@ class LocalNode final : public Node {
     Result<std::vector<HeldSandbox>> held() override;
     void leave_running() override;
     boost::asio::awaitable<Status> destroy(std::string id) override;
-    boost::asio::awaitable<Result<boost::asio::ip::tcp::socket>> connect(std::string id, std::uint16_t port) override;
+    boost::asio::awaitable<Result<boost::asio::ip::tcp::socket>> connect(std::string id,
+                                                                         std::uint16_t port) override;
     Result<Isolation> isolation(const std::string& id) override;
     Result<SandboxUsage> usage(const std::string& id) override;
     Result<std::vector<std::string>> decisions(const std::string& id, std::size_t limit) override;
-    void on_exit(std::function<void(std::string, std::string)> callback) override { on_exit_ = std::move(callback); }
+    void on_exit(std::function<void(std::string, std::string)> callback) override {
+        on_exit_ = std::move(callback);
+    }
 
   private:
     struct Watched;
@@ -49,12 +53,14 @@ class LocalNode final : public Node {
     Result<std::shared_ptr<SandboxMachine>> make_again(const SandboxSpec& spec);
     [[nodiscard]] Status check_vmm(const Manifest& manifest) const;
     [[nodiscard]] Status check_memory(const Manifest& manifest) const;
-    [[nodiscard]] SandboxMachine::Parts parts() { return {machinery_, *slots_, options_.data_dir / "sandboxes"}; }
+    [[nodiscard]] SandboxMachine::Parts parts() {
+        return {machinery_, *slots_, options_.data_dir / "sandboxes"};
+    }
     [[nodiscard]] SandboxFolder folder_of(const std::string& id) const {
         return SandboxFolder(options_.data_dir / "sandboxes" / id);
     }
-    // Watches a machine that runs and takes it in; ends it when that fails.
-    boost::asio::awaitable<Status> take_in(std::shared_ptr<SandboxMachine> machine);
+    // Watches a machine that runs and takes it in. On an error it runs unwatched, which it must not for long.
+    Status take_in(const std::shared_ptr<SandboxMachine>& machine);
     void watch_exit(const std::shared_ptr<Watched>& watched);
     void watch(const std::shared_ptr<Watched>& watched);
     void watch_host();
