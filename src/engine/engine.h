@@ -67,6 +67,9 @@ struct MachineSpec {
     MemorySpec memory;
     UniqueFd tap;     // its queue, opened in the jail's network namespace; none: a machine without network
     std::string mac;  // required with a tap
+    // Where the monitor's socket is bound, in a folder of root's that may have a long name. Empty: nowhere,
+    // and the machine cannot be adopted.
+    std::filesystem::path monitor;
     Accelerator accelerator = Accelerator::tcg;
     std::string cpu_model;  // empty: the engine's choice for the accelerator
 };
@@ -136,6 +139,12 @@ class Machine {
     // Ends the machine at once and takes down everything it had on this host. Idempotent.
     virtual Status kill() = 0;
 
+    // What Engine::adopt needs to find it again; nothing of it is secret. While it lives.
+    [[nodiscard]] virtual Result<ProcessTrace> trace() const = 0;
+    // Gives the machine up and lets it run on, for an engine to come. Nothing but the destructor may be
+    // called then.
+    virtual void leave() = 0;
+
     [[nodiscard]] virtual std::string console_tail() const = 0;  // at most 64 KiB; raw bytes of the guest
     [[nodiscard]] virtual bool wait_console(std::string_view needle,
                                             std::chrono::milliseconds limit) const = 0;
@@ -157,6 +166,11 @@ class Engine {
     // prepare and load in one.
     virtual Result<std::unique_ptr<Machine>> restore(MachineSpec spec, const SavedFiles& files,
                                                      AfterLoad after) = 0;
+
+    // Takes over a machine that an earlier engine of the same instance started with `spec` (tap and kernel
+    // are not looked at), and lets its guest run if it was stopped. An error means that it cannot be: it is
+    // of another VMM, never got as far as running, or does not answer. Then nothing of it is left.
+    virtual Result<std::unique_ptr<Machine>> adopt(MachineSpec spec, const ProcessTrace& trace) = 0;
 };
 
 }  // namespace gb::engine

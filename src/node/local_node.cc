@@ -1,5 +1,6 @@
 #include "node/local_node.h"
 
+#include <algorithm>
 #include <unordered_set>
 
 #include <sys/utsname.h>
@@ -57,17 +58,15 @@ Status assign_copy(asio::posix::stream_descriptor& to, int fd) {
     return {};
 }
 
-Result<net::EgressPolicy> policy_of(const SandboxSpec& spec) {
-    return net::parse_policy(
-        {spec.network.allow_internet_access, spec.network.allow_out, spec.network.deny_out});
-}
-
-// Removes the folders of sandboxes that were running, or half paused, or half resumed. A paused one stays,
-// damaged or not: what can still be read of it is its owner's.
-Status remove_abandoned(const fs::path& sandboxes) {
+// Removes the folders of sandboxes that were running and could not be taken over, or half paused, or half resumed. A
+// paused one stays, damaged or not: what can still be read of it is its owner's.
+Status remove_abandoned(const fs::path& sandboxes, const std::vector<Survivor>& survivors) {
     std::error_code ec;
     std::vector<fs::path> abandoned;
     for (const fs::directory_entry& entry : fs::directory_iterator(sandboxes, ec)) {
+        const std::string id = entry.path().filename();
+        if (std::ranges::any_of(survivors, [&](const Survivor& s) { return s.record.id == id; })) continue;
+        GB_TRY(remove_record(SandboxFolder(entry.path()).machine()));  // of a machine that is gone
         auto paused = read_paused(SandboxFolder(entry.path()));
         if (paused) continue;
         const ErrorCode why = paused.error().code;
@@ -94,18 +93,45 @@ LocalNode::LocalNode(asio::any_io_executor executor, asio::thread_pool& pool, No
 Result<std::unique_ptr<LocalNode>> LocalNode::open(asio::any_io_executor executor, asio::thread_pool& pool,
                                                    NodeOptions options) {
     std::unique_ptr<LocalNode> node(new LocalNode(std::move(executor), pool, std::move(options)));
-    const NodeOptions& o = node->options_;
-    GB_TRY_ASSIGN(node->lock_, lock_folder(o.data_dir, Busy::refuse));
-    GB_TRY_ASSIGN(std::string instance, instance_of(o.data_dir));
-    GB_TRY_ASSIGN(node->machinery_, open_machinery(o.data_dir, instance));
-    GB_TRY(make_dirs(o.data_dir / "sandboxes", 0711));
-    // The machines are dead by now; their files go too, except those of paused sandboxes.
-    GB_TRY(remove_abandoned(o.data_dir / "sandboxes"));
-    net::SlotPoolOptions pool_options;
-    pool_options.target = o.ready_slots;
-    node->slots_ = std::make_unique<net::SlotPool>(*node->machinery_.network, pool_options);
-    node->watch_host();
+    if (Status status = node->start(); !status) {
+        node->leave_running();  // what is wrong with this server is not its sandboxes' fault
+        return std::unexpected(status.error());
+    }
     return node;
+}
+
+Status LocalNode::start() {
+    const fs::path sandboxes = options_.data_dir / "sandboxes";
+    GB_TRY_ASSIGN(lock_, lock_folder(options_.data_dir, Busy::refuse));
+    GB_TRY_ASSIGN(std::string instance, instance_of(options_.data_dir));
+    GB_TRY(make_dirs(sandboxes, 0711));
+    GB_TRY_ASSIGN(machinery_, open_machinery(options_.data_dir, instance, [&](engine::Engine& engine, std::uint16_t tag) {
+                      return adopt_machines(engine, templates_, sandboxes, tag);
+                  }));
+    // All other machines are dead by now; their files go too, except those of paused sandboxes.
+    GB_TRY(remove_abandoned(sandboxes, machinery_.survivors));
+    net::SlotPoolOptions pool_options;
+    pool_options.target = options_.ready_slots;
+    slots_ = std::make_unique<net::SlotPool>(*machinery_.network, pool_options);
+    watch_host();
+    return take_over_machines();
+}
+
+Status LocalNode::take_over_machines() {
+    while (!machinery_.survivors.empty()) {
+        Survivor survivor = std::move(machinery_.survivors.back());
+        machinery_.survivors.pop_back();
+        const std::string id = survivor.record.id;
+        auto machine = SandboxMachine::adopt(parts(), std::move(survivor));
+        if (!machine) {
+            log::warn("a machine of the previous run cannot be taken over and ends",
+                      {{"sandbox", id}, {"error", machine.error().message}});
+            continue;
+        }
+        GB_TRY(take_in(*std::move(machine)));
+        log::info("a sandbox of the previous run goes on", {{"sandbox", id}});
+    }
+    return {};
 }
 
 LocalNode::~LocalNode() {
@@ -156,7 +182,7 @@ Result<std::shared_ptr<SandboxMachine>> LocalNode::make(const SandboxSpec& spec)
     if (!is_sandbox_name(spec.id)) return fail(ErrorCode::invalid_argument, "not a sandbox's id: " + spec.id);
     GB_TRY_ASSIGN(StoredTemplate from, templates_.find(spec.template_id));
     GB_TRY(check_vmm(from.manifest));
-    GB_TRY_ASSIGN(net::EgressPolicy policy, policy_of(spec));
+    GB_TRY_ASSIGN(net::EgressPolicy policy, policy_of(spec.network));
     GB_TRY(check_memory(from.manifest));
     return SandboxMachine::start(parts(), from, spec, std::move(policy));
 }
@@ -176,7 +202,7 @@ Result<std::shared_ptr<SandboxMachine>> LocalNode::make_again(const SandboxSpec&
             ErrorCode::failed_precondition,
             fmt::format("the sandbox was paused with another QEMU ({}) and can only be resumed with that",
                         paused->from.vmm_version));
-    GB_TRY_ASSIGN(net::EgressPolicy policy, policy_of(spec));
+    GB_TRY_ASSIGN(net::EgressPolicy policy, policy_of(spec.network));
     GB_TRY(check_memory(paused->from));
     auto from = templates_.find_build(paused->from.info.build_id);
     if (!from) from = StoredTemplate{paused->from, folder.base()};
@@ -314,7 +340,20 @@ Result<std::vector<HeldSandbox>> LocalNode::held() {
     return out;
 }
 
-void LocalNode::leave_running() {}
+void LocalNode::leave_running() {
+    if (host_watch_) host_watch_->close();
+    std::unordered_map<std::string, std::shared_ptr<Watched>> sandboxes;
+    {
+        std::lock_guard lock(mutex_);
+        sandboxes.swap(sandboxes_);
+    }
+    bool any = !machinery_.survivors.empty();
+    for (const auto& [id, watched] : sandboxes) {
+        watched->close();
+        if (watched->machine->leave()) any = true;
+    }
+    if (any && machinery_.network) machinery_.network->leave();
+}
 
 awaitable<Status> LocalNode::destroy(std::string id) {
     std::shared_ptr<Watched> watched;

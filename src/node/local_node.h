@@ -22,8 +22,8 @@ namespace gb {
 
 class LocalNode final : public Node {
   public:
-    // Takes the data folder for itself (already_exists when another server has it), reclaims what a dead
-    // server left there, and makes the first slots.
+    // Takes the data folder for itself (already_exists when another server has it), takes over the machines that the
+    // last one left there, reclaims everything else of it, and makes the first slots. On an error machines run on.
     static Result<std::unique_ptr<LocalNode>> open(boost::asio::any_io_executor executor,
                                                    boost::asio::thread_pool& pool, NodeOptions options);
     ~LocalNode() override;
@@ -59,6 +59,8 @@ class LocalNode final : public Node {
     [[nodiscard]] SandboxFolder folder_of(const std::string& id) const {
         return SandboxFolder(options_.data_dir / "sandboxes" / id);
     }
+    Status start();
+    Status take_over_machines();
     // Watches a machine that runs and takes it in. On an error it runs unwatched, which it must not for long.
     Status take_in(const std::shared_ptr<SandboxMachine>& machine);
     void watch_exit(const std::shared_ptr<Watched>& watched);

@@ -30,6 +30,9 @@ class SandboxFolder {
     [[nodiscard]] std::filesystem::path manifest() const { return path_ / "paused.json"; }
     [[nodiscard]] std::filesystem::path base() const { return path_ / "base"; }
     [[nodiscard]] std::filesystem::path log() const { return path_ / "egress.log"; }
+    // Of one that runs: its record (machine_record.h) and QEMU's monitor.
+    [[nodiscard]] std::filesystem::path machine() const { return path_ / "machine.json"; }
+    [[nodiscard]] std::filesystem::path monitor() const { return path_ / "monitor"; }
 
   private:
     std::filesystem::path path_;

@@ -10,7 +10,9 @@
 #include "base/crypto.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "net/netns.h"
 #include "node/guest_link.h"
+#include "node/machine_record.h"
 
 namespace gb {
 namespace fs = std::filesystem;
@@ -53,6 +55,10 @@ void keep_base(const StoredTemplate& from, const SandboxFolder& folder) {
 
 }  // namespace
 
+Result<net::EgressPolicy> policy_of(const NetworkRequest& request) {
+    return net::parse_policy({request.allow_internet_access, request.allow_out, request.deny_out});
+}
+
 Result<std::shared_ptr<SandboxMachine>> SandboxMachine::start(const Parts& parts, const StoredTemplate& from,
                                                               const SandboxSpec& spec, net::EgressPolicy policy) {
     std::shared_ptr<SandboxMachine> out(new SandboxMachine(parts, spec.id, from));
@@ -86,17 +92,9 @@ Status SandboxMachine::place(net::EgressPolicy policy) {
 }
 
 engine::MachineSpec SandboxMachine::machine_spec(const StoredTemplate& from) {
-    engine::MachineSpec machine;
-    machine.jail.uid = machine.jail.gid = machine_uid(parts_.machinery.network->tag(), slot_number_);
+    engine::MachineSpec machine = sandbox_machine_spec(folder_, from, parts_.machinery.network->tag(), slot_number_);
     machine.jail.netns_fd = slot_->netns_fd();
-    machine.jail.cgroup_name = id_;
-    machine.cpu_count = static_cast<unsigned>(manifest_.info.cpu_count);
-    machine.memory_mib = static_cast<unsigned>(manifest_.info.memory_mib);
-    machine.disk = {folder_.disk(), engine::DiskFormat::qcow2, from.disk()};
-    machine.memory = {from.memory(), engine::MemoryMapping::copy_on_write, from.manifest.info.build_id};
     machine.tap = slot_->take_tap();
-    machine.mac = guest_mac();
-    machine.accelerator = manifest_.accelerator;
     return machine;
 }
 
@@ -112,6 +110,45 @@ Status SandboxMachine::introduce(const SandboxSpec& spec, std::string access_tok
     return guest_link(*slot_).init(identity, kIdentityLimit);
 }
 
+Status SandboxMachine::remember(const NetworkRequest& network) const {
+    MachineRecord record;
+    record.id = id_;
+    record.from = manifest_;
+    GB_TRY_ASSIGN(record.process, machine_->trace());
+    record.slot = slot_number_;
+    GB_TRY_ASSIGN(record.netns, net::netns_id(slot_->netns_fd()));
+    record.network = network;
+    return put_record(folder_.machine(), record);
+}
+
+Result<std::shared_ptr<SandboxMachine>> SandboxMachine::adopt(const Parts& parts, Survivor survivor) {
+    std::shared_ptr<SandboxMachine> out(new SandboxMachine(parts, survivor.record.id, survivor.from));
+    out->machine_ = std::move(survivor.machine);
+    if (Status status = out->take_over(survivor.record); !status) {
+        (void)out->end();
+        return std::unexpected(status.error());
+    }
+    return out;
+}
+
+Status SandboxMachine::take_over(const MachineRecord& record) {
+    slot_number_ = record.slot;
+    GB_TRY_ASSIGN(UniqueFd netns, net::netns_of(machine_->pid()));
+    GB_TRY_ASSIGN(const std::uint64_t netns_id, net::netns_id(netns.get()));
+    if (!machine_->alive()) return fail(ErrorCode::not_found, "the machine has ended");
+    if (netns_id != record.netns)
+        return fail(ErrorCode::failed_precondition, "the machine is not in its network namespace");
+    GB_TRY_ASSIGN(slot_, net::Slot::adopt(*parts_.machinery.network, record.slot, std::move(netns)));
+    // It is in force all the time; this makes sure, and gives decisions the names of its rules.
+    GB_TRY_ASSIGN(net::EgressPolicy policy, policy_of(record.network));
+    GB_TRY(slot_->set_policy(std::move(policy)));
+    GB_TRY_ASSIGN(log_, net::DecisionLog::open(folder_.log()));
+    GB_TRY_ASSIGN(const std::uint64_t suppressed, slot_->suppressed());
+    log_->suppressed_before(suppressed);
+    // What was saved of it, if anything was, is no longer true.
+    return remove_paused(folder_);
+}
+
 Status SandboxMachine::build(const StoredTemplate& from, const SandboxSpec& spec, net::EgressPolicy policy) {
     const std::int64_t asked_us = monotonic_us();
     GB_TRY(place(std::move(policy)));
@@ -123,6 +160,7 @@ Status SandboxMachine::build(const StoredTemplate& from, const SandboxSpec& spec
 
     const std::int64_t restored_us = monotonic_us();
     GB_TRY(introduce(spec, spec.access_token));
+    GB_TRY(remember(spec.network));
     log::debug("machine started", {{"sandbox", id_},
                                    {"place_us", placed_us - asked_us},
                                    {"restore_us", restored_us - placed_us},
@@ -153,6 +191,7 @@ Status SandboxMachine::load(const StoredTemplate& from, const PausedSandbox& pau
     const engine::SavedFiles files(folder_.state(), folder_.memory(), paused.memory_checksum);
     GB_TRY_ASSIGN(machine_, parts_.machinery.engine->restore(machine_spec(from), files, engine::AfterLoad::run));
     Status known = introduce(spec, spec.access_token);
+    if (known) known = remember(spec.network);
     if (known) return {};
     // The guest has run, and its disk is no longer the one that was saved with its memory: what it is now is saved.
     if (Status again = save(PauseMode::with_memory); !again)
@@ -172,7 +211,8 @@ Status SandboxMachine::boot(const StoredTemplate& from, const SandboxSpec& spec)
         GB_TRY(introduce(spec, ""));  // once it has a token, the agent asks for it
         GB_TRY(agent.start(manifest_.start_cmd, "root", "start"));
     }
-    return introduce(spec, spec.access_token);
+    GB_TRY(introduce(spec, spec.access_token));
+    return remember(spec.network);
 }
 
 Status SandboxMachine::pause(PauseMode mode) {
@@ -255,8 +295,22 @@ SandboxMachine::~SandboxMachine() {
     if (life_ == Life::running) (void)end();
 }
 
+bool SandboxMachine::leave() {
+    std::lock_guard lock(end_mutex_);
+    if (life_ != Life::running || !machine_->alive()) return false;
+    life_ = Life::left;
+    machine_->leave();
+    std::lock_guard parts_lock(mutex_);
+    record_locked();
+    log_.reset();
+    slot_.reset();  // its namespace lives with the machine
+    return true;
+}
+
 Status SandboxMachine::release() {
+    GB_TRY(remove_record(folder_.machine()));
     if (machine_) GB_TRY(machine_->kill());
+    (void)::unlink(folder_.monitor().c_str());
     std::lock_guard lock(mutex_);
     record_locked();
     log_.reset();
@@ -265,6 +319,8 @@ Status SandboxMachine::release() {
 }
 
 Status SandboxMachine::end() {
+    // First of all: what is half taken down must not be taken over.
+    GB_TRY(remove_record(folder_.machine()));
     // Before the lock: it ends the wait of a pause that is under way.
     if (machine_) GB_TRY(machine_->kill());
     std::lock_guard lock(end_mutex_);

@@ -20,6 +20,9 @@
 
 namespace gb {
 
+// What a client asked of the network, as a policy or an error of net::parse_policy.
+Result<net::EgressPolicy> policy_of(const NetworkRequest& request);
+
 class SandboxMachine {
   public:
     struct Parts {
@@ -36,6 +39,8 @@ class SandboxMachine {
     static Result<std::shared_ptr<SandboxMachine>> resume(const Parts& parts, const StoredTemplate& from,
                                                           const PausedSandbox& paused, const SandboxSpec& spec,
                                                           net::EgressPolicy policy);
+    // Takes over one that outlived the previous server. On failure nothing is left.
+    static Result<std::shared_ptr<SandboxMachine>> adopt(const Parts& parts, Survivor survivor);
     ~SandboxMachine();
 
     // Kills the VMM, removes files and slot, also of one that was paused. Idempotent; blocks.
@@ -43,6 +48,10 @@ class SandboxMachine {
 
     // Saves everything in its folder and ends the machine; the slot is given back. On an error it runs on. Blocks.
     Status pause(PauseMode mode);
+
+    // Lets a machine that runs run on for the next server to adopt; nothing but the destructor may be called then. False
+    // when none runs. Blocks while it is being paused.
+    bool leave();
 
     [[nodiscard]] const std::string& id() const { return id_; }
     [[nodiscard]] const Manifest& manifest() const { return manifest_; }
@@ -79,6 +88,8 @@ class SandboxMachine {
     Status boot(const StoredTemplate& from, const SandboxSpec& spec);
     [[nodiscard]] PausedSandbox describe(PauseMode mode) const;
     [[nodiscard]] bool has_base(const char* file) const;
+    Status remember(const NetworkRequest& network) const;  // from here it can be adopted
+    Status take_over(const MachineRecord& record);
 
     Status save(PauseMode mode);
     Status save_filesystem();
@@ -94,7 +105,7 @@ class SandboxMachine {
     mutable std::mutex mutex_;  // of the two below
     std::unique_ptr<net::Slot> slot_;
     std::optional<net::DecisionLog> log_;
-    enum class Life { running, paused, gone };
+    enum class Life { running, paused, left, gone };
     std::mutex end_mutex_;
     Life life_ = Life::running;
 };

@@ -40,12 +40,17 @@ class MicrovmMachine final : public Machine {
     std::optional<ExitStatus> wait(std::chrono::milliseconds limit) override {
         return parts_.process.wait(limit);
     }
+    // For the engine, once, instead of start: makes sure that the guest of a VMM that runs already does too.
+    Status take_over();
+
     Status load(const SavedFiles& files, AfterLoad after) override;
     Status stop() override;
     Status cont() override;
     Result<CaptureResult> capture(const std::filesystem::path& state) override;
     Result<SaveResult> suspend(const SavedFiles& files, AfterSave after, const Commit& commit) override;
     Status kill() override { return parts_.process.kill(); }
+    [[nodiscard]] Result<ProcessTrace> trace() const override { return parts_.process.trace(); }
+    void leave() override { parts_.process.leave(); }
     [[nodiscard]] std::string console_tail() const override { return parts_.console->text(); }
     [[nodiscard]] bool wait_console(std::string_view needle, std::chrono::milliseconds limit) const override {
         return parts_.console->wait_for(needle, limit);
