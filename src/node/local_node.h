@@ -35,8 +35,7 @@ class LocalNode final : public Node {
     Result<std::vector<HeldSandbox>> held() override;
     void leave_running() override;
     boost::asio::awaitable<Status> destroy(std::string id) override;
-    boost::asio::awaitable<Result<boost::asio::ip::tcp::socket>> connect(std::string id,
-                                                                         std::uint16_t port) override;
+    boost::asio::awaitable<Result<boost::asio::ip::tcp::socket>> connect(std::string id, std::uint16_t port) override;
     Result<Isolation> isolation(const std::string& id) override;
     Result<SandboxUsage> usage(const std::string& id) override;
     Result<std::vector<std::string>> decisions(const std::string& id, std::size_t limit) override;

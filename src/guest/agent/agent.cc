@@ -106,16 +106,16 @@ awaitable<bool> Agent::Impl::route(Exchange& exchange) {
         co_await reply_preflight(exchange);
         co_return true;
     }
+    if (options.owns_machine && (path == "/freeze" || path == "/thaw") && post) {
+        co_await freeze_or_thaw(exchange, path == "/freeze");
+        co_return true;
+    }
     if (path == "/health" && get) {
         co_await reply_empty(exchange, 204);
         co_return true;
     }
     if (path == "/init" && post) {
         co_await init(exchange);
-        co_return true;
-    }
-    if (options.owns_machine && (path == "/freeze" || path == "/thaw") && post) {
-        co_await freeze_or_thaw(exchange, path == "/freeze");
         co_return true;
     }
     if (path == "/files" && (get || post)) co_return co_await route_files(exchange);
