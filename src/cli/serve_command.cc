@@ -131,6 +131,21 @@ asio::awaitable<void> shut_down(http::Server& server, Sandboxes& sandboxes, Sand
     }
 }
 
+// Machines that were taken over run on when the server cannot start after all.
+class Hold {
+  public:
+    explicit Hold(Node& node) : node_(&node) {}
+    ~Hold() {
+        if (node_ != nullptr) node_->leave_running();
+    }
+    Hold(const Hold&) = delete;
+    Hold& operator=(const Hold&) = delete;
+    void release() { node_ = nullptr; }
+
+  private:
+    Node* node_;
+};
+
 Status serve(const ServeOptions& options) {
     GB_TRY_ASSIGN(ServerConfig config, load_server_config(options.config_file));
     const std::string address = options.address.value_or(config.address.value_or("127.0.0.1"));
@@ -140,6 +155,7 @@ Status serve(const ServeOptions& options) {
     asio::thread_pool pool(options.workers);
     asio::thread_pool readers(2);  // of the store: never behind what the machines' work keeps busy
     GB_TRY_ASSIGN(auto node, LocalNode::open(io.get_executor(), pool, options.node));
+    Hold hold(*node);
     GB_TRY_ASSIGN(auto store, open_sqlite_store(options.node.data_dir / "glovebox.db"));
     GB_TRY(ensure_default_key(*store, key_file(options.node)));
     GB_TRY_ASSIGN(std::string admin_token_hash, ensure_admin_token(admin_token_file(options.node)));
@@ -194,6 +210,7 @@ Status serve(const ServeOptions& options) {
                    : " --data-dir " + options.node.data_dir.string());
     GB_TRY(listen_tls(server, config));
     std::fflush(stdout);
+    hold.release();  // from here on a stop decides
 
     io.run();
     pool.join();  // before what their work refers to goes away

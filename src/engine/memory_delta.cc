@@ -232,6 +232,7 @@ Result<DeltaReader> DeltaReader::from(Source source, const MemoryBase& base) {
 }
 
 Status DeltaReader::read_exactly(std::span<std::byte> buffer) {
+    if (buffer.empty()) return {};
     GB_TRY_ASSIGN(const std::size_t got, source_(buffer));
     stats_.bytes += got;
     return got == buffer.size() ? Status() : damaged("the file ends too early");

@@ -17,10 +17,8 @@ namespace fs = std::filesystem;
 
 const MemoryBase kBase{"image-a", 4096 * kPageBytes};
 
-// What a reader says a delta holds: page to its first byte.
-Result<std::map<std::uint64_t, unsigned char>> pages_of(const fs::path& path,
-                                                        const MemoryBase& base = kBase) {
-    GB_TRY_ASSIGN(DeltaReader reader, DeltaReader::open(path, base));
+// What a delta holds: page to its first byte.
+Result<std::map<std::uint64_t, unsigned char>> pages_of(DeltaReader reader) {
     std::map<std::uint64_t, unsigned char> out;
     for (;;) {
         GB_TRY_ASSIGN(auto block, reader.next());
@@ -33,6 +31,23 @@ Result<std::map<std::uint64_t, unsigned char>> pages_of(const fs::path& path,
                 if (!zero) content += kPageBytes;
             }
     }
+}
+
+Result<std::map<std::uint64_t, unsigned char>> pages_of(const fs::path& path) {
+    GB_TRY_ASSIGN(DeltaReader reader, DeltaReader::open(path, kBase));
+    return pages_of(std::move(reader));
+}
+
+// Without a file: thousands of damaged ones are quick.
+Result<std::map<std::uint64_t, unsigned char>> pages_in(std::string bytes, const MemoryBase& base) {
+    auto source = [bytes = std::move(bytes), at = std::size_t{0}](std::span<std::byte> buffer) mutable {
+        const std::size_t n = std::min(buffer.size(), bytes.size() - at);
+        std::memcpy(buffer.data(), bytes.data() + at, n);
+        at += n;
+        return Result<std::size_t>(n);
+    };
+    GB_TRY_ASSIGN(DeltaReader reader, DeltaReader::from(std::move(source), base));
+    return pages_of(std::move(reader));
 }
 
 std::vector<std::byte> pages(std::initializer_list<int> first_bytes) {
@@ -59,9 +74,8 @@ class MemoryDelta : public ::testing::Test {
         EXPECT_TRUE(writer->publish().has_value());
         return *read_file(file("sample"));
     }
-    Error refused(std::string bytes, const MemoryBase& base = kBase) {
-        EXPECT_TRUE(write_file_atomic(file("bad"), bytes).has_value());
-        auto read = pages_of(file("bad"), base);
+    static Error refused(std::string bytes, const MemoryBase& base = kBase) {
+        auto read = pages_in(std::move(bytes), base);
         EXPECT_FALSE(read.has_value());
         return read ? Error(ErrorCode::unknown, "it was taken") : read.error();
     }
@@ -229,8 +243,8 @@ class CraftedDelta : public MemoryDelta {
 };
 
 TEST_F(CraftedDelta, RunsThatAreNoneAreRefused) {
-    ASSERT_TRUE(write_file_atomic(file("ok"), craft({{{5, 2, 1}, {9, 1, 1}}, {{10, 1, 1}}})).has_value());
-    EXPECT_EQ(pages_of(file("ok"))->size(), 4U) << "the crafting itself is right";
+    EXPECT_EQ(pages_in(craft({{{5, 2, 1}, {9, 1, 1}}, {{10, 1, 1}}}), kBase)->size(), 4U)
+        << "the crafting itself is right";
 
     expect_refused(craft({{{5, 2, 1}, {6, 1, 1}}}), "overlap");
     expect_refused(craft({{{9, 1, 1}}, {{5, 1, 1}}}), "overlap");

@@ -140,7 +140,7 @@ Status LocalNode::take_over_machines() {
                       {{"sandbox", id}, {"error", machine.error().message}});
             continue;
         }
-        GB_TRY(take_in_now(*std::move(machine)));
+        GB_TRY(take_in(*std::move(machine)));
         log::info("a sandbox of the previous run goes on", {{"sandbox", id}});
     }
     machinery_.network->release_kept();
@@ -174,19 +174,21 @@ std::shared_ptr<SandboxMachine> LocalNode::find(const std::string& id) const {
 
 Status LocalNode::check_vmm(const Manifest& manifest) const {
     if (manifest.vmm_id == machinery_.engine->vmm_root().id) return {};
-    return fail(ErrorCode::failed_precondition,
-                fmt::format("template '{0}' was made with another QEMU ({1}); run `glovebox template prepare {0}`",
-                            manifest.info.name, manifest.vmm_version));
+    return fail(
+        ErrorCode::failed_precondition,
+        fmt::format("template '{0}' was made with another QEMU ({1}); run `glovebox template prepare {0}`",
+                    manifest.info.name, manifest.vmm_version));
 }
 
 Status LocalNode::check_memory(const Manifest& manifest) const {
     GB_TRY_ASSIGN(const std::uint64_t available, available_memory_mib());
     const auto needed = static_cast<std::uint64_t>(manifest.info.memory_mib);
     if (available >= needed + options_.memory_reserve_mib) return {};
-    return fail(ErrorCode::unavailable,
-                fmt::format("no free memory: the sandbox may need {} MiB and {} MiB stay reserved for the host, but "
-                            "only {} MiB are available. Kill a sandbox or use a larger machine",
-                            needed, options_.memory_reserve_mib, available));
+    return fail(
+        ErrorCode::unavailable,
+        fmt::format("no free memory: the sandbox may need {} MiB and {} MiB stay reserved for the host, but "
+                    "only {} MiB are available. Kill a sandbox or use a larger machine",
+                    needed, options_.memory_reserve_mib, available));
 }
 
 Result<std::shared_ptr<SandboxMachine>> LocalNode::make(const SandboxSpec& spec) {
@@ -209,9 +211,10 @@ Result<std::shared_ptr<SandboxMachine>> LocalNode::make_again(const SandboxSpec&
         return std::unexpected(std::move(error));
     }
     if (paused->mode == PauseMode::with_memory && paused->from.vmm_id != machinery_.engine->vmm_root().id)
-        return fail(ErrorCode::failed_precondition,
-                    fmt::format("the sandbox was paused with another QEMU ({}) and can only be resumed with that",
-                                paused->from.vmm_version));
+        return fail(
+            ErrorCode::failed_precondition,
+            fmt::format("the sandbox was paused with another QEMU ({}) and can only be resumed with that",
+                        paused->from.vmm_version));
     GB_TRY_ASSIGN(net::EgressPolicy policy, policy_of(spec.network));
     GB_TRY(check_memory(paused->from));
     auto from = templates_.find_build(paused->from.info.build_id);
@@ -222,7 +225,9 @@ Result<std::shared_ptr<SandboxMachine>> LocalNode::make_again(const SandboxSpec&
 awaitable<Status> LocalNode::create(SandboxSpec spec) {
     GB_CO_TRY_ASSIGN(std::shared_ptr<SandboxMachine> machine,
                      co_await offload(pool_, [&] { return make(spec); }));
-    co_return co_await take_in(std::move(machine));
+    Status taken = take_in(machine);
+    if (!taken) co_await offload(pool_, [&] { return machine->end(); });
+    co_return taken;
 }
 
 awaitable<Status> LocalNode::resume(SandboxSpec spec) {
@@ -230,24 +235,23 @@ awaitable<Status> LocalNode::resume(SandboxSpec spec) {
         co_return fail(ErrorCode::already_exists, fmt::format("sandbox '{}' is running", spec.id));
     GB_CO_TRY_ASSIGN(std::shared_ptr<SandboxMachine> machine,
                      co_await offload(pool_, [&] { return make_again(spec); }));
-    co_return co_await take_in(std::move(machine));
+    Status taken = take_in(machine);
+    if (!taken) co_await offload(pool_, [&] { return machine->pause(PauseMode::with_memory); });
+    co_return taken;
 }
 
-awaitable<Status> LocalNode::take_in(std::shared_ptr<SandboxMachine> machine) {
-    Status watching = take_in_now(machine);
-    if (!watching)  // a machine that nobody watches must not run
-        co_await offload(pool_, [machine] { return machine->end(); });
-    co_return watching;
-}
-
-Status LocalNode::take_in_now(std::shared_ptr<SandboxMachine> machine) {
+Status LocalNode::take_in(const std::shared_ptr<SandboxMachine>& machine) {
     auto watched = std::make_shared<Watched>(executor_);
-    watched->machine = std::move(machine);
-    GB_TRY(assign_copy(watched->exit, watched->machine->pidfd()));
-    GB_TRY(assign_copy(watched->decisions, watched->machine->decision_fd()));
+    watched->machine = machine;
+    Status watching = assign_copy(watched->exit, machine->pidfd());
+    if (watching) watching = assign_copy(watched->decisions, machine->decision_fd());
+    if (!watching) {
+        watched->close();
+        return watching;
+    }
     {
         std::lock_guard lock(mutex_);
-        sandboxes_[watched->machine->id()] = watched;
+        sandboxes_[machine->id()] = watched;
     }
     watch(watched);
     return {};
@@ -308,10 +312,12 @@ void LocalNode::watch_host() {
 
 awaitable<Status> LocalNode::pause(std::string id, PauseMode mode) {
     const std::shared_ptr<Watched> watched = find_watched(id);
-    if (!watched) co_return fail(ErrorCode::not_found, fmt::format("no sandbox '{}' runs on this machine", id));
+    if (!watched)
+        co_return fail(ErrorCode::not_found, fmt::format("no sandbox '{}' runs on this machine", id));
     if (watched->pausing) co_return fail(ErrorCode::aborted, fmt::format("sandbox '{}' is being paused", id));
     watched->pausing = true;
-    Status paused = co_await offload(pool_, [machine = watched->machine, mode] { return machine->pause(mode); });
+    Status paused =
+        co_await offload(pool_, [machine = watched->machine, mode] { return machine->pause(mode); });
     if (!paused) {
         watched->pausing = false;
         // If it ended meanwhile, nobody was told; if it runs on, this waits as before.
@@ -340,7 +346,8 @@ Result<std::vector<HeldSandbox>> LocalNode::held() {
     for (const fs::directory_entry& entry : fs::directory_iterator(sandboxes, ec)) {
         const std::string id = entry.path().filename().string();
         std::error_code missing;
-        if (!running.contains(id) && fs::exists(SandboxFolder(entry.path()).manifest(), missing)) out.push_back({id, false});
+        if (!running.contains(id) && fs::exists(SandboxFolder(entry.path()).manifest(), missing))
+            out.push_back({id, false});
     }
     if (ec) return fail_errno(ec.value(), "read " + sandboxes.string());
     return out;
@@ -377,7 +384,8 @@ awaitable<Status> LocalNode::destroy(std::string id) {
     }
     if (!is_sandbox_name(id)) co_return Status{};
     co_return co_await offload(pool_, [folder = folder_of(id)]() -> Status {
-        // First what makes it a paused one: a folder that is removed by half must not come back after a crash.
+        // First what makes it a paused one: a folder that is removed by half must not come back after a
+        // crash.
         GB_TRY(remove_manifest(folder));
         return remove_tree(folder.path());
     });

@@ -1,4 +1,5 @@
-// The node of this machine: sandboxes as processes here. Blocking work runs on the pool, watching on the executor.
+// The node of this machine: sandboxes as processes here. Blocking work runs on the pool, watching on the
+// executor.
 #pragma once
 
 #include <functional>
@@ -39,7 +40,9 @@ class LocalNode final : public Node {
     Result<Isolation> isolation(const std::string& id) override;
     Result<SandboxUsage> usage(const std::string& id) override;
     Result<std::vector<std::string>> decisions(const std::string& id, std::size_t limit) override;
-    void on_exit(std::function<void(std::string, std::string)> callback) override { on_exit_ = std::move(callback); }
+    void on_exit(std::function<void(std::string, std::string)> callback) override {
+        on_exit_ = std::move(callback);
+    }
 
   private:
     struct Watched;
@@ -50,16 +53,16 @@ class LocalNode final : public Node {
     Result<std::shared_ptr<SandboxMachine>> make_again(const SandboxSpec& spec);
     [[nodiscard]] Status check_vmm(const Manifest& manifest) const;
     [[nodiscard]] Status check_memory(const Manifest& manifest) const;
-    [[nodiscard]] SandboxMachine::Parts parts() { return {machinery_, *slots_, options_.data_dir / "sandboxes"}; }
+    [[nodiscard]] SandboxMachine::Parts parts() {
+        return {machinery_, *slots_, options_.data_dir / "sandboxes"};
+    }
     [[nodiscard]] SandboxFolder folder_of(const std::string& id) const {
         return SandboxFolder(options_.data_dir / "sandboxes" / id);
     }
     Status start();
     Status take_over_machines();
-    // Watches a machine that runs and takes it in.
-    Status take_in_now(std::shared_ptr<SandboxMachine> machine);
-    // The same; ends it when that fails.
-    boost::asio::awaitable<Status> take_in(std::shared_ptr<SandboxMachine> machine);
+    // Watches a machine that runs and takes it in. On an error it runs unwatched, which it must not for long.
+    Status take_in(const std::shared_ptr<SandboxMachine>& machine);
     using Socket = boost::asio::ip::tcp::socket;
     boost::asio::awaitable<boost::system::error_code> bounded(
         std::weak_ptr<Watched> sandbox, std::shared_ptr<Socket> socket,

@@ -1,5 +1,6 @@
-// Pauses and resumes real sandboxes of the template `base`: needs root and captured templates (GLOVEBOX_TEMPLATES_DIR,
-// else /var/lib/glovebox/templates), of this host's QEMU.
+// Pauses and resumes real sandboxes of the template `base`: needs root and captured templates
+// (GLOVEBOX_TEMPLATES_DIR, else /var/lib/glovebox/templates), of this host's QEMU. GLOVEBOX_TEST_TEMPLATE
+// names another one than `base`.
 #include "node/local_node.h"
 
 #include <chrono>
@@ -17,6 +18,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/ids.h"
+#include "base/log.h"
 #include "engine/cgroup.h"
 #include "http/client.h"
 
@@ -47,7 +49,8 @@ class LocalNodeTest : public ::testing::Test {
         thread_ = std::thread([this] { io_.run(); });
         ASSERT_NO_FATAL_FAILURE(open());
         Status made = create(id_);
-        if (!made && made.error().code == ErrorCode::failed_precondition) GTEST_SKIP() << made.error().message;
+        if (!made && made.error().code == ErrorCode::failed_precondition)
+            GTEST_SKIP() << made.error().message;
         ASSERT_OK(made);
     }
     void TearDown() override {
@@ -88,7 +91,8 @@ class LocalNodeTest : public ::testing::Test {
     SandboxSpec spec(const std::string& id) const {
         SandboxSpec out;
         out.id = id;
-        out.template_id = "base";
+        const char* named = ::getenv("GLOVEBOX_TEST_TEMPLATE");
+        out.template_id = named != nullptr ? named : "base";
         out.network.allow_internet_access = false;
         return out;
     }
@@ -101,7 +105,8 @@ class LocalNodeTest : public ::testing::Test {
         http::ClientConnection connection(std::move(socket));
         http::RequestHead head{std::move(method), std::move(target), {{"Host", "guest"}}};
         if (!body.empty()) head.headers.add("Content-Type", "application/octet-stream");
-        GB_CO_TRY_ASSIGN(auto response, co_await connection.request(std::move(head), body, std::size_t{256} << 20));
+        GB_CO_TRY_ASSIGN(auto response,
+                         co_await connection.request(std::move(head), body, std::size_t{256} << 20));
         if (response.head.status / 100 != 2)
             co_return fail(ErrorCode::internal, fmt::format("{}: {}", response.head.status, response.body));
         co_return std::move(response.body);
@@ -116,13 +121,12 @@ class LocalNodeTest : public ::testing::Test {
     fs::path file(std::string_view name) const { return data_ / "sandboxes" / id_ / name; }
     std::vector<std::string> held() {
         std::vector<std::string> out;
-        for (const HeldSandbox& sandbox : *node_->held()) out.push_back(sandbox.id + (sandbox.running ? "+" : "-"));
+        for (const HeldSandbox& sandbox : *node_->held())
+            out.push_back(sandbox.id + (sandbox.running ? "+" : "-"));
         std::ranges::sort(out);
         return out;
     }
-    std::size_t groups() {
-        return engine::list_cgroups(*engine::detect_cgroup_layout(), instance_).size();
-    }
+    std::size_t groups() { return engine::list_cgroups(*engine::detect_cgroup_layout(), instance_).size(); }
     using Ids = std::vector<std::string>;
 
     const std::string id_ = "i" + random_id(19);
@@ -157,8 +161,10 @@ TEST_F(LocalNodeTest, MemoryDiskAndIdentityComeBackAndThePauseLeavesOnlyFiles) {
     EXPECT_EQ(get("/dev/shm/memory").value_or("gone"), "in memory");
     EXPECT_EQ(get("/home/user/disk").value_or("gone"), "on the disk");
     EXPECT_EQ(get("/proc/sys/kernel/random/boot_id").value_or(""), boot) << "it was not booted";
-    EXPECT_GT(std::stoi(get("/run/glovebox/generation").value_or("0")), generation) << "programs must seed again";
-    for (const char* name : {"memory.delta", "state.bin", "paused.json"}) EXPECT_FALSE(fs::exists(file(name))) << name;
+    EXPECT_GT(std::stoi(get("/run/glovebox/generation").value_or("0")), generation)
+        << "programs must seed again";
+    for (const char* name : {"memory.delta", "state.bin", "paused.json"})
+        EXPECT_FALSE(fs::exists(file(name))) << name;
     EXPECT_TRUE(exited_.empty()) << "a pause is no accident";
     ASSERT_OK(run(node_->destroy(id_)));
     EXPECT_FALSE(fs::exists(file("")));
@@ -166,13 +172,15 @@ TEST_F(LocalNodeTest, MemoryDiskAndIdentityComeBackAndThePauseLeavesOnlyFiles) {
 
 TEST_F(LocalNodeTest, ManyCyclesAndRestartsOfTheServer) {
     for (int cycle = 0; cycle < 5; ++cycle) {
-        ASSERT_OK(put(fmt::format("/dev/shm/{}", cycle), std::string(3'000'000, static_cast<char>('a' + cycle))));
+        ASSERT_OK(
+            put(fmt::format("/dev/shm/{}", cycle), std::string(3'000'000, static_cast<char>('a' + cycle))));
         ASSERT_OK(pause());
         if (cycle % 2 == 1) ASSERT_NO_FATAL_FAILURE(restart());
         EXPECT_EQ(held(), Ids{id_ + "-"});
         ASSERT_OK(resume());
         for (int i = 0; i <= cycle; ++i)
-            EXPECT_EQ(get(fmt::format("/dev/shm/{}", i)).value_or(""), std::string(3'000'000, static_cast<char>('a' + i)));
+            EXPECT_EQ(get(fmt::format("/dev/shm/{}", i)).value_or(""),
+                      std::string(3'000'000, static_cast<char>('a' + i)));
     }
 }
 
@@ -236,6 +244,44 @@ TEST_F(LocalNodeTest, APauseThatFailsLeavesItRunning) {
     EXPECT_TRUE(exited_.empty());
 }
 
+// Its guest has run and may have written its disk when the node gives up: it is paused as it is by then.
+TEST_F(LocalNodeTest, AResumeThatFailsWhenTheGuestRunsPausesItAnew) {
+    ASSERT_OK(put("/dev/shm/memory", "in memory"));
+    ASSERT_OK(pause());
+    const std::string before = *read_file(file("paused.json"));
+    SandboxSpec refused = spec(id_);
+    refused.env_vars["TOO_LONG"] = std::string(5'000'000, 'x');  // for the agent
+    EXPECT_FALSE(run(node_->resume(refused)).has_value());
+    EXPECT_EQ(held(), Ids{id_ + "-"});
+    EXPECT_EQ(groups(), 0U);
+    EXPECT_NE(*read_file(file("paused.json")), before);
+    ASSERT_OK(resume());
+    EXPECT_EQ(get("/dev/shm/memory").value_or("gone"), "in memory");
+    EXPECT_TRUE(exited_.empty());
+}
+
+TEST_F(LocalNodeTest, APolicyThatIsNoneLeavesItPaused) {
+    ASSERT_OK(pause());
+    SandboxSpec bad = spec(id_);
+    bad.network.deny_out = {"not an address"};
+    EXPECT_EQ(run(node_->resume(bad)).error().code, ErrorCode::invalid_argument);
+    EXPECT_EQ(held(), Ids{id_ + "-"});
+    ASSERT_OK(resume());
+    ASSERT_OK(run(node_->destroy("../sandboxes")));
+    EXPECT_EQ(held(), Ids{id_ + "+"}) << "names are no paths";
+}
+
+// kill -9 of the server between the guest's going on and the removal of the manifest: the disk is newer than
+// the memory.
+TEST_F(LocalNodeTest, AHalfResumedSandboxIsNotTakenForAPausedOne) {
+    ASSERT_OK(pause());
+    fs::last_write_time(file("disk.qcow2"), fs::file_time_type::clock::now());
+    EXPECT_EQ(resume().error().code, ErrorCode::data_loss);
+    ASSERT_NO_FATAL_FAILURE(restart());
+    EXPECT_TRUE(held().empty());
+    EXPECT_FALSE(fs::exists(file("")));
+}
+
 TEST_F(LocalNodeTest, ADestroyDuringAPauseLeavesNothing) {
     ASSERT_OK(put("/dev/shm/memory", std::string(40'000'000, 'x')));
     auto pausing = asio::co_spawn(io_, node_->pause(id_, PauseMode::with_memory), asio::use_future);
@@ -266,6 +312,44 @@ TEST_F(LocalNodeTest, APausedSandboxOutlivesItsTemplatesBuild) {
     ASSERT_OK(resume());
 }
 
+TEST_F(LocalNodeTest, WithoutMemoryItBootsAgainFromItsDisk) {
+    auto base = TemplateStore(templates_folder()).find("base");
+    if (!fs::exists(base->kernel())) {
+        EXPECT_EQ(pause(PauseMode::filesystem_only).error().code, ErrorCode::unimplemented);
+        EXPECT_EQ(held(), Ids{id_ + "+"});
+        EXPECT_TRUE(get("/proc/uptime").has_value());
+        GTEST_SKIP() << "the template has no kernel";
+    }
+    const std::string boot = get("/proc/sys/kernel/random/boot_id").value_or("");
+    ASSERT_OK(put("/home/user/disk", std::string(5'000'000, 'd')));
+    ASSERT_OK(put("/dev/shm/memory", "in memory"));
+
+    // A pause that fails thaws the disk again: the guest can write.
+    ASSERT_OK(make_dirs(file("paused.json") / "in the way"));
+    EXPECT_FALSE(pause(PauseMode::filesystem_only).has_value());
+    ASSERT_OK(remove_tree(file("paused.json")));
+    ASSERT_OK(put("/home/user/more", "after the pause that failed"));
+
+    ASSERT_OK(pause(PauseMode::filesystem_only));
+    EXPECT_EQ(held(), Ids{id_ + "-"});
+    EXPECT_FALSE(fs::exists(file("memory.delta")));
+    ASSERT_NO_FATAL_FAILURE(restart());
+    ASSERT_OK(resume());
+    EXPECT_EQ(get("/home/user/disk").value_or(""), std::string(5'000'000, 'd'));
+    EXPECT_EQ(get("/home/user/more").value_or(""), "after the pause that failed");
+    EXPECT_FALSE(get("/dev/shm/memory").has_value());
+    EXPECT_NE(get("/proc/sys/kernel/random/boot_id").value_or(boot), boot);
+
+    // What was booted can be paused with its memory like any other.
+    ASSERT_OK(put("/dev/shm/memory", "in memory again"));
+    ASSERT_OK(pause());
+    ASSERT_OK(resume());
+    EXPECT_EQ(get("/dev/shm/memory").value_or("gone"), "in memory again");
+    ASSERT_OK(pause(PauseMode::filesystem_only));
+    ASSERT_OK(resume());
+    EXPECT_EQ(get("/home/user/more").value_or(""), "after the pause that failed");
+}
+
 // Figures, not limits: run with --gtest_also_run_disabled_tests.
 TEST_F(LocalNodeTest, DISABLED_Figures) {
     auto timed = [](auto body) {
@@ -274,14 +358,17 @@ TEST_F(LocalNodeTest, DISABLED_Figures) {
         EXPECT_TRUE(status.has_value()) << status.error().message;
         return static_cast<double>(monotonic_us() - start) / 1000;
     };
+    log::set_level(log::Level::debug);
     for (int mib : {0, 64}) {
         if (mib > 0) ASSERT_OK(put("/dev/shm/data", random_bytes(std::size_t(mib) << 20)));
         for (int round = 0; round < 5; ++round) {
             const double pause_ms = timed([&] { return pause(); });
-            const auto delta = fs::file_size(file("memory.delta")) >> 10, state = fs::file_size(file("state.bin")) >> 10;
+            const auto delta = fs::file_size(file("memory.delta")) >> 10,
+                       state = fs::file_size(file("state.bin")) >> 10;
             const double resume_ms = timed([&] { return resume(); });
-            std::printf("%2d MiB written: pause %.0f ms, resume %.0f ms; delta %zu KiB, state %zu KiB\n", mib, pause_ms,
-                        resume_ms, static_cast<std::size_t>(delta), static_cast<std::size_t>(state));
+            std::printf("%2d MiB written: pause %.0f ms, resume %.0f ms; delta %zu KiB, state %zu KiB\n", mib,
+                        pause_ms, resume_ms, static_cast<std::size_t>(delta),
+                        static_cast<std::size_t>(state));
         }
     }
 }

@@ -52,7 +52,9 @@ std::unexpected<Error> unreadable(std::string_view why) {
 Status check_size(const fs::path& file, std::uint64_t bytes) {
     std::error_code ec;
     const std::uintmax_t size = fs::file_size(file, ec);
-    if (ec) return fail(ErrorCode::data_loss, fmt::format("{} of the paused sandbox is missing", file.filename().string()));
+    if (ec)
+        return fail(ErrorCode::data_loss,
+                    fmt::format("{} of the paused sandbox is missing", file.filename().string()));
     if (size == bytes) return {};
     return fail(ErrorCode::data_loss, fmt::format("{} of the paused sandbox has {} bytes and not {}",
                                                   file.filename().string(), size, bytes));
@@ -102,9 +104,11 @@ Result<PausedSandbox> parse_paused(std::string_view text) {
     const json::value* format = object.if_contains("format");
     if (format == nullptr || !format->is_int64()) return unreadable("has no version");
     if (format->get_int64() != kFormat)
-        return fail(ErrorCode::failed_precondition,
-                    fmt::format("the sandbox was paused by another version of this server (format {}, this one reads {})",
-                                format->get_int64(), kFormat));
+        return fail(
+            ErrorCode::failed_precondition,
+            fmt::format(
+                "the sandbox was paused by another version of this server (format {}, this one reads {})",
+                format->get_int64(), kFormat));
     Fields fields(object);
     PausedSandbox p;
     p.id = fields.text("id");
@@ -120,7 +124,8 @@ Result<PausedSandbox> parse_paused(std::string_view text) {
         p.memory_checksum = static_cast<std::uint32_t>(fields.number("memory_checksum"));
     }
     if (!fields.missing().empty()) return unreadable(fmt::format("lacks '{}'", fields.missing()));
-    if (mode != kWithMemory && mode != kFilesystemOnly) return unreadable(fmt::format("has the mode '{}'", mode));
+    if (mode != kWithMemory && mode != kFilesystemOnly)
+        return unreadable(fmt::format("has the mode '{}'", mode));
     const json::value* from = object.if_contains("template");
     if (from == nullptr) return unreadable("lacks 'template'");
     GB_TRY_ASSIGN(p.from, parse_manifest(json::serialize(*from)));
@@ -130,15 +135,22 @@ Result<PausedSandbox> parse_paused(std::string_view text) {
 Result<PausedSandbox> read_paused(const SandboxFolder& folder) {
     GB_TRY_ASSIGN(const std::string text, read_file(folder.manifest()));
     GB_TRY_ASSIGN(PausedSandbox paused, parse_paused(text));
-    if (paused.id != folder.path().filename()) return unreadable(fmt::format("is of another sandbox, '{}'", paused.id));
+    if (paused.id != folder.path().filename())
+        return unreadable(fmt::format("is of another sandbox, '{}'", paused.id));
     auto disk = mark_of(folder.disk());
     if (!disk) return fail(ErrorCode::data_loss, "the disk of the paused sandbox is missing");
-    if (*disk != paused.disk) return fail(ErrorCode::aborted, "the sandbox has run on since it was paused");
+    if (paused.mode == PauseMode::with_memory && *disk != paused.disk)
+        return fail(ErrorCode::aborted, "the sandbox has run on since it was paused");
     if (paused.mode == PauseMode::with_memory) {
         GB_TRY(check_size(folder.state(), paused.state_bytes));
         GB_TRY(check_size(folder.memory(), paused.memory_bytes));
     }
     return paused;
+}
+
+Status sync_disk(const SandboxFolder& folder) {
+    GB_TRY_ASSIGN(UniqueFd fd, open_file(folder.disk(), O_RDONLY));
+    return ::fsync(fd.get()) == 0 ? Status() : fail_errno(fmt::format("fsync {}", folder.disk().string()));
 }
 
 Status put_paused(const SandboxFolder& folder, const PausedSandbox& paused) {
@@ -160,7 +172,8 @@ Status remove_paused(const SandboxFolder& folder) {
 
 bool is_sandbox_name(std::string_view id) {
     return !id.empty() && id.size() <= 64 && std::ranges::all_of(id, [](char c) {
-        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+               c == '_';
     });
 }
 

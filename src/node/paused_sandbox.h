@@ -63,10 +63,12 @@ std::string write_paused(const PausedSandbox& paused);
 // failed_precondition when it is of another format version, data_loss when it cannot be read.
 Result<PausedSandbox> parse_paused(std::string_view text);
 
-// The paused sandbox in a folder, its files looked at from outside: there, of the sizes they were saved with, and the
-// disk not written since. not_found: it is not paused; aborted: it has run on since; data_loss: it is damaged.
+// The paused sandbox in a folder, its files looked at from outside: there, of the sizes they were saved with,
+// and, when there is memory that knows it, the disk not written since. not_found: it is not paused; aborted:
+// it has run on since; data_loss: it is damaged.
 Result<PausedSandbox> read_paused(const SandboxFolder& folder);
 
+Status sync_disk(const SandboxFolder& folder);
 // Makes the sandbox a paused one, durably. The other files are synced already.
 Status put_paused(const SandboxFolder& folder, const PausedSandbox& paused);
 // Makes it none any more, durably; missing is success.

@@ -55,18 +55,22 @@ TEST(PausedManifest, RefusesWhatItDoesNotKnow) {
         EXPECT_NE(at, std::string::npos) << from;
         return text.replace(at, from.size(), to);
     };
-    EXPECT_EQ(parse_paused(changed("{\"format\":1", "{\"format\":2")).error().code, ErrorCode::failed_precondition);
+    EXPECT_EQ(parse_paused(changed("{\"format\":1", "{\"format\":2")).error().code,
+              ErrorCode::failed_precondition);
     for (const std::string& bad :
-         {std::string(), std::string("[]"), good.substr(0, good.size() / 2), changed("\"format\":1", "\"format\":\"1\""),
-          changed("with_memory", "somehow"), changed("state_bytes", "other"), changed("\"state_bytes\":3", "\"state_bytes\":-3"),
-          changed("\"template\"", "\"tamplate\""), changed("memory_checksum", "checksum"), changed("build_id", "bild_id")})
+         {std::string(), std::string("[]"), good.substr(0, good.size() / 2),
+          changed("\"format\":1", "\"format\":\"1\""), changed("with_memory", "somehow"),
+          changed("state_bytes", "other"), changed("\"state_bytes\":3", "\"state_bytes\":-3"),
+          changed("\"template\"", "\"tamplate\""), changed("memory_checksum", "checksum"),
+          changed("build_id", "bild_id")})
         EXPECT_EQ(parse_paused(bad).error().code, ErrorCode::data_loss) << bad;
 }
 
 TEST(SandboxNames, AreNoPaths) {
     EXPECT_TRUE(is_sandbox_name("i0123456789abcdefghi"));
     EXPECT_TRUE(is_sandbox_name("A_b-9"));
-    for (const char* bad : {"", ".", "..", "a/b", "/etc", "a b", "a.b", "a\n"}) EXPECT_FALSE(is_sandbox_name(bad)) << bad;
+    for (const char* bad : {"", ".", "..", "a/b", "/etc", "a b", "a.b", "a\n"})
+        EXPECT_FALSE(is_sandbox_name(bad)) << bad;
     EXPECT_FALSE(is_sandbox_name(std::string(65, 'a')));
 }
 
@@ -114,6 +118,18 @@ TEST_F(PausedFiles, MissingOrCutFilesAreDamage) {
 TEST_F(PausedFiles, ADiskThatWasWrittenSinceIsSeen) {
     ASSERT_TRUE(write_file_atomic(folder_.disk(), "dirt").has_value());
     EXPECT_EQ(code(), ErrorCode::aborted);
+}
+
+TEST_F(PausedFiles, WithoutMemoryTheDiskMayBeWrittenAndNothingElseIsNeeded) {
+    PausedSandbox p = sample(PauseMode::filesystem_only);
+    p.disk = *mark_of(folder_.disk());
+    ASSERT_TRUE(put_paused(folder_, p).has_value());
+    fs::remove(folder_.state());
+    fs::remove(folder_.memory());
+    ASSERT_TRUE(write_file_atomic(folder_.disk(), "dirt").has_value());
+    EXPECT_TRUE(read_paused(folder_).has_value());
+    fs::remove(folder_.disk());
+    EXPECT_EQ(code(), ErrorCode::data_loss);
 }
 
 TEST_F(PausedFiles, AManifestOfAnotherSandboxIsRefused) {

@@ -20,6 +20,8 @@ namespace {
 
 // A restored guest that is emulated needs its code translated again before its first answer; loaded hosts are slow.
 constexpr std::chrono::seconds kIdentityLimit{30};
+constexpr std::chrono::seconds kFreezeLimit{50};  // the agent thaws after 60
+constexpr std::chrono::seconds kBootLimit{120};
 
 // The last `limit` lines of a file, oldest first.
 void tail_lines(const fs::path& path, std::size_t limit, std::deque<std::string>& lines) {
@@ -169,34 +171,48 @@ Status SandboxMachine::build(const StoredTemplate& from, const SandboxSpec& spec
 Status SandboxMachine::wake(const StoredTemplate& from, const PausedSandbox& paused, const SandboxSpec& spec,
                             net::EgressPolicy policy) {
     const std::int64_t asked_us = monotonic_us();
-    if (paused.mode == PauseMode::filesystem_only)
-        return fail(ErrorCode::unimplemented, "a sandbox that was paused without its memory cannot be resumed yet");
-    GB_TRY_ASSIGN(const std::string state, read_file(folder_.state()));
-    if (sha256_hex(state) != paused.state_sha256)
-        return fail(ErrorCode::data_loss, "the saved state of the machine is damaged");
     GB_TRY(place(std::move(policy)));
-    const std::int64_t placed_us = monotonic_us();
-    const engine::SavedFiles files(folder_.state(), folder_.memory(), paused.memory_checksum);
-    GB_TRY_ASSIGN(machine_, parts_.machinery.engine->restore(machine_spec(from), files, engine::AfterLoad::run));
-
-    const std::int64_t restored_us = monotonic_us();
-    Status known = introduce(spec, spec.access_token);
-    if (known) known = remember(spec.network);
-    if (!known) {
-        // The guest has run, and its disk is no longer the one that was saved with its memory: what it is now is saved.
-        if (Status again = save(paused.mode); !again)
-            log::error("a sandbox could neither be resumed nor paused again",
-                       {{"sandbox", id_}, {"error", again.error().message}});
-        return known;
+    if (paused.mode == PauseMode::with_memory) {
+        GB_TRY(load(from, paused, spec));
+    } else {
+        GB_TRY(boot(from, spec));
     }
     if (Status removed = remove_paused(folder_); !removed)
         log::warn("saved memory of a resumed sandbox is left",
                   {{"sandbox", id_}, {"error", removed.error().message}});
-    log::debug("machine resumed", {{"sandbox", id_},
-                                   {"place_us", placed_us - asked_us},
-                                   {"restore_us", restored_us - placed_us},
-                                   {"identity_us", monotonic_us() - restored_us}});
+    log::debug("machine resumed", {{"sandbox", id_}, {"took_us", monotonic_us() - asked_us}});
     return {};
+}
+
+Status SandboxMachine::load(const StoredTemplate& from, const PausedSandbox& paused, const SandboxSpec& spec) {
+    GB_TRY_ASSIGN(const std::string state, read_file(folder_.state()));
+    if (sha256_hex(state) != paused.state_sha256)
+        return fail(ErrorCode::data_loss, "the saved state of the machine is damaged");
+    const engine::SavedFiles files(folder_.state(), folder_.memory(), paused.memory_checksum);
+    GB_TRY_ASSIGN(machine_, parts_.machinery.engine->restore(machine_spec(from), files, engine::AfterLoad::run));
+    Status known = introduce(spec, spec.access_token);
+    if (known) known = remember(spec.network);
+    if (known) return {};
+    // The guest has run, and its disk is no longer the one that was saved with its memory: what it is now is saved.
+    if (Status again = save(PauseMode::with_memory); !again)
+        log::error("a sandbox could neither be resumed nor paused again",
+                   {{"sandbox", id_}, {"error", again.error().message}});
+    return known;
+}
+
+Status SandboxMachine::boot(const StoredTemplate& from, const SandboxSpec& spec) {
+    engine::MachineSpec machine = machine_spec(from);
+    machine.kernel = {from.kernel(), from.initrd(), manifest_.command_line};
+    // Its memory begins as the template's, which a kernel does not mind: so it can be paused with its memory later.
+    GB_TRY_ASSIGN(machine_, parts_.machinery.engine->boot(std::move(machine)));
+    const AgentClient agent = guest_link(*slot_);
+    GB_TRY(agent.wait_ready(kBootLimit));
+    if (!manifest_.start_cmd.empty()) {
+        GB_TRY(introduce(spec, ""));  // once it has a token, the agent asks for it
+        GB_TRY(agent.start(manifest_.start_cmd, "root", "start"));
+    }
+    GB_TRY(introduce(spec, spec.access_token));
+    return remember(spec.network);
 }
 
 Status SandboxMachine::pause(PauseMode mode) {
@@ -216,18 +232,13 @@ Status SandboxMachine::pause(PauseMode mode) {
 Status SandboxMachine::save(PauseMode mode) {
     if (mode == PauseMode::filesystem_only) return save_filesystem();
     // Without the image that its memory is written over, a delta is worth nothing.
-    std::error_code ec;
-    if (!fs::exists(folder_.base() / "memory.img", ec) && !fs::exists(template_folder_ / "memory.img", ec))
+    if (!has_base("memory.img"))
         return fail(ErrorCode::failed_precondition,
                     fmt::format("the template build that sandbox '{}' started from is gone", id_));
     const std::int64_t asked_us = monotonic_us();
     auto saved = machine_->suspend({folder_.state(), folder_.memory()}, engine::AfterSave::end,
                                    [&](const engine::SaveResult& result) -> Status {
-                                       PausedSandbox paused;
-                                       paused.id = id_;
-                                       paused.mode = PauseMode::with_memory;
-                                       paused.paused_ms = now_ms();
-                                       paused.from = manifest_;
+                                       PausedSandbox paused = describe(PauseMode::with_memory);
                                        GB_TRY_ASSIGN(paused.disk, mark_of(folder_.disk()));
                                        paused.state_bytes = result.state_bytes;
                                        paused.state_sha256 = result.state_sha256;
@@ -245,7 +256,39 @@ Status SandboxMachine::save(PauseMode mode) {
 }
 
 Status SandboxMachine::save_filesystem() {
-    return fail(ErrorCode::unimplemented, "this server cannot pause a sandbox without its memory yet");
+    if (!has_base("vmlinuz") || !has_base("initrd.img"))
+        return fail(ErrorCode::unimplemented,
+                    fmt::format("template '{0}' has no kernel to boot the sandbox's disk with; run `glovebox template "
+                                "prepare {0}` and make a new sandbox",
+                                manifest_.info.name));
+    const AgentClient agent = guest_link(*slot_);
+    auto save = [&]() -> Status {
+        GB_TRY(agent.freeze(kFreezeLimit));
+        GB_TRY(machine_->stop());
+        GB_TRY(sync_disk(folder_));
+        PausedSandbox paused = describe(PauseMode::filesystem_only);
+        GB_TRY_ASSIGN(paused.disk, mark_of(folder_.disk()));
+        return put_paused(folder_, paused);
+    };
+    Status saved = save();
+    if (saved) return {};
+    (void)machine_->cont();
+    (void)agent.thaw(kIdentityLimit);
+    return saved;
+}
+
+PausedSandbox SandboxMachine::describe(PauseMode mode) const {
+    PausedSandbox out;
+    out.id = id_;
+    out.mode = mode;
+    out.paused_ms = now_ms();
+    out.from = manifest_;
+    return out;
+}
+
+bool SandboxMachine::has_base(const char* file) const {
+    std::error_code ec;
+    return fs::exists(folder_.base() / file, ec) || fs::exists(template_folder_ / file, ec);
 }
 
 SandboxMachine::~SandboxMachine() {

@@ -84,6 +84,10 @@ class SandboxMachine {
     Status place(net::EgressPolicy policy);
     engine::MachineSpec machine_spec(const StoredTemplate& from);
     Status introduce(const SandboxSpec& spec, std::string access_token) const;
+    Status load(const StoredTemplate& from, const PausedSandbox& paused, const SandboxSpec& spec);
+    Status boot(const StoredTemplate& from, const SandboxSpec& spec);
+    [[nodiscard]] PausedSandbox describe(PauseMode mode) const;
+    [[nodiscard]] bool has_base(const char* file) const;
     Status remember(const NetworkRequest& network) const;  // from here it can be adopted
     Status take_over(const MachineRecord& record);
 

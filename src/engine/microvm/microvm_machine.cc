@@ -20,6 +20,7 @@ constexpr std::chrono::milliseconds kStartLimit{20'000};
 constexpr std::chrono::milliseconds kLoadLimit{20'000};
 constexpr std::chrono::milliseconds kCommandLimit{10'000};
 constexpr std::chrono::milliseconds kCaptureLimit{30'000};
+constexpr std::chrono::milliseconds kStopLimit{60'000};  // waits for the disk's requests
 constexpr std::chrono::milliseconds kTakeOverLimit{5'000};  // all others wait for one that hangs
 // Device state without memory is tens of KiB. A VMM that writes more is not to be believed.
 constexpr std::size_t kMaxStateBytes = 64UL << 20;
@@ -165,7 +166,7 @@ Status MicrovmMachine::finish_load(AfterLoad after) {
 
 Status MicrovmMachine::stop() {
     std::lock_guard lock(mutex_);
-    auto done = parts_.monitor.call({"stop", {}, -1}, kCommandLimit);
+    auto done = parts_.monitor.call({"stop", {}, -1}, kStopLimit);
     return done ? Status() : std::unexpected(explain(done.error()));
 }
 

@@ -23,6 +23,8 @@ namespace json = boost::json;
 namespace {
 
 constexpr std::chrono::milliseconds kCommandLimit{10'000};
+// A disk that is slow must not cost a sandbox: after a limit the monitor is of no use any more.
+constexpr std::chrono::milliseconds kStopLimit{60'000};
 constexpr std::chrono::milliseconds kSaveLimit{30'000};
 constexpr off_t kMaxStateBytes = off_t{64} << 20;
 constexpr int kStateFdset = 7;  // any number: there is one set, and only while it is used
@@ -93,7 +95,7 @@ Result<SaveResult> MicrovmMachine::save(const SavedFiles& files, AfterSave after
     GB_TRY_ASSIGN(const MemoryBase base, memory_base());
     const std::int64_t start = monotonic_ms();
     // A stop waits for the disk's requests and writes QEMU's cached metadata to the file.
-    GB_TRY(parts_.monitor.call_all({{"stop", {}, -1}}, kCommandLimit));
+    GB_TRY(parts_.monitor.call_all({{"stop", {}, -1}}, kStopLimit));
     GB_TRY_ASSIGN(const std::string state, save_device_state());
     result.state_bytes = state.size();
     result.state_sha256 = sha256_hex(state);

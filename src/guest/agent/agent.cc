@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/offload.h"
 #include "guest/agent/caller.h"
 #include "guest/agent/files_http.h"
 #include "guest/agent/filesystem_service.h"
@@ -63,6 +64,7 @@ struct Agent::Impl {
     awaitable<bool> route(Exchange& exchange);
     awaitable<bool> route_files(Exchange& exchange);
     awaitable<void> init(Exchange& exchange);
+    awaitable<void> freeze_or_thaw(Exchange& exchange, bool freeze);
     awaitable<void> metrics(Exchange& exchange);
     awaitable<Result<double>> cpu_percent();
     [[nodiscard]] bool may_init(const asio::ip::address& peer) const;
@@ -103,6 +105,10 @@ awaitable<bool> Agent::Impl::route(Exchange& exchange) {
     const bool post = method == "POST";
     if (method == "OPTIONS") {
         co_await reply_preflight(exchange);
+        co_return true;
+    }
+    if (options.owns_machine && (path == "/freeze" || path == "/thaw") && post) {
+        co_await freeze_or_thaw(exchange, path == "/freeze");
         co_return true;
     }
     if (path == "/health" && get) {
@@ -196,6 +202,18 @@ awaitable<void> Agent::Impl::init(Exchange& exchange) {
     if (options.owns_machine && request->hostname)
         if (const Status status = add_to_hosts(*request->hostname); !status)
             log::warn("host name not in /etc/hosts", {{"error", status.error().message}});
+}
+
+awaitable<void> Agent::Impl::freeze_or_thaw(Exchange& exchange, bool freeze) {
+    if (!may_init(exchange.peer.address())) {
+        co_await reply_error(exchange, 403, "this is for the control plane only");
+        co_return;
+    }
+    const Status done = freeze ? co_await offload(pool, [] { return freeze_disk(); }) : thaw_disk();
+    if (done)
+        co_await reply_empty(exchange, 204);
+    else
+        co_await reply_error(exchange, done.error());
 }
 
 awaitable<Result<double>> Agent::Impl::cpu_percent() {
