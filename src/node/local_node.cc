@@ -19,7 +19,9 @@
 #include "base/host_memory.h"
 #include "base/log.h"
 #include "base/offload.h"
+#include "http/client.h"
 #include "node/agent_client.h"
+#include "node/telemetry_message.h"
 
 namespace gb {
 
@@ -37,16 +39,21 @@ struct LocalNode::Watched {
     asio::posix::stream_descriptor decisions;
     // Connections into the guest that are still being made; nobody answers them once it has ended.
     std::unordered_set<std::shared_ptr<tcp::socket>> connecting;
+    std::unordered_set<std::shared_ptr<http::ClientConnection>> asking;  // the agent, on our own behalf
 
     void close() {
         boost::system::error_code ignored;
         for (const auto& socket : connecting) socket->cancel(ignored);
+        for (const auto& connection : asking) connection->close();
         exit.close(ignored);
         decisions.close(ignored);
     }
 };
 
 namespace {
+
+constexpr auto kConnectLimit = std::chrono::seconds(10);
+constexpr auto kTelemetryLimit = std::chrono::seconds(2);
 
 Status assign_copy(asio::posix::stream_descriptor& to, int fd) {
     UniqueFd copy(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
@@ -228,6 +235,11 @@ awaitable<Status> LocalNode::destroy(std::string id) {
 }
 
 awaitable<Result<tcp::socket>> LocalNode::connect(std::string id, std::uint16_t port) {
+    co_return co_await dial(std::move(id), port, kConnectLimit);
+}
+
+awaitable<Result<tcp::socket>> LocalNode::dial(std::string id, std::uint16_t port,
+                                               std::chrono::milliseconds limit) {
     // Only a weak reference while waiting: a machine must not outlive the node.
     std::weak_ptr<Watched> sandbox;
     UniqueFd fd;
@@ -242,7 +254,7 @@ awaitable<Result<tcp::socket>> LocalNode::connect(std::string id, std::uint16_t 
     boost::system::error_code ec;
     socket->assign(tcp::v4(), fd.release(), ec);
     if (ec) co_return fail(ErrorCode::internal, "socket: " + ec.message());
-    asio::steady_timer timer(executor_, std::chrono::seconds(10));
+    asio::steady_timer timer(executor_, limit);
     timer.async_wait([socket](const boost::system::error_code& timer_ec) {
         boost::system::error_code ignored;
         if (!timer_ec) socket->cancel(ignored);
@@ -255,6 +267,35 @@ awaitable<Result<tcp::socket>> LocalNode::connect(std::string id, std::uint16_t 
     if (connect_ec)
         co_return fail(ErrorCode::unavailable, fmt::format("port {}: {}", port, connect_ec.message()));
     co_return std::move(*socket);
+}
+
+awaitable<Result<Telemetry>> LocalNode::telemetry(std::string id, std::uint64_t after) {
+    const auto deadline = std::chrono::steady_clock::now() + kTelemetryLimit;
+    GB_CO_TRY_ASSIGN(tcp::socket socket, co_await dial(id, kAgentPort, kTelemetryLimit));
+    // Shared with the timer's handler and with the end of the sandbox, which both may cut it.
+    auto connection = std::make_shared<http::ClientConnection>(std::move(socket));
+    const std::weak_ptr<Watched> sandbox = find_watched(id);
+    if (auto found = sandbox.lock())
+        found->asking.insert(connection);
+    else
+        co_return fail(ErrorCode::not_found, fmt::format("no sandbox '{}' on this machine", id));
+    asio::steady_timer timer(executor_, deadline);
+    timer.async_wait([connection](const boost::system::error_code& ec) {
+        if (!ec) connection->close();
+    });
+    http::RequestHead request{"GET", fmt::format("/telemetry?after={}", after), {{"Host", kGuestAddress}}};
+    auto answer = co_await connection->request(std::move(request), {}, kMaxTelemetryBytes);
+    timer.cancel();
+    connection->close();
+    if (auto found = sandbox.lock()) found->asking.erase(connection);
+    if (!answer) {
+        if (std::chrono::steady_clock::now() < deadline) co_return std::unexpected(answer.error());
+        co_return fail(ErrorCode::deadline_exceeded, "the guest did not tell its telemetry in time");
+    }
+    if (answer->head.status != 200)
+        co_return fail(ErrorCode::internal,
+                       fmt::format("the guest answered {} instead of telemetry", answer->head.status));
+    co_return parse_telemetry(answer->body, after);
 }
 
 Result<NodeInfo> LocalNode::info() {

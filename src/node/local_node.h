@@ -1,6 +1,7 @@
 // The node of this machine: sandboxes as processes here. Blocking work runs on the pool, watching on the executor.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -35,6 +36,7 @@ class LocalNode final : public Node {
     void leave_running() override;
     boost::asio::awaitable<Status> destroy(std::string id) override;
     boost::asio::awaitable<Result<boost::asio::ip::tcp::socket>> connect(std::string id, std::uint16_t port) override;
+    boost::asio::awaitable<Result<Telemetry>> telemetry(std::string id, std::uint64_t after) override;
     Result<NodeInfo> info() override;
     Result<Isolation> isolation(const std::string& id) override;
     Result<SandboxUsage> usage(const std::string& id) override;
@@ -47,6 +49,8 @@ class LocalNode final : public Node {
     [[nodiscard]] std::shared_ptr<Watched> find_watched(const std::string& id) const;
     [[nodiscard]] std::shared_ptr<SandboxMachine> find(const std::string& id) const;
     Result<std::shared_ptr<SandboxMachine>> make(const SandboxSpec& spec);
+    boost::asio::awaitable<Result<boost::asio::ip::tcp::socket>> dial(std::string id, std::uint16_t port,
+                                                                      std::chrono::milliseconds limit);
     void watch(const std::shared_ptr<Watched>& watched);
     void watch_host();
 
