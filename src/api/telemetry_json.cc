@@ -1,5 +1,7 @@
 #include "api/telemetry_json.h"
 
+#include <cmath>
+
 #include <boost/json.hpp>
 
 #include "base/clock.h"
@@ -9,7 +11,7 @@ namespace json = boost::json;
 
 json::object metric_json(const MetricPoint& point) {
     return {{"timestamp", rfc3339(point.time_ms)}, {"timestampUnix", point.time_ms / 1000},
-            {"cpuCount", point.cpu_count},         {"cpuUsedPct", point.cpu_used_pct},
+            {"cpuCount", point.cpu_count},         {"cpuUsedPct", std::round(point.cpu_used_pct * 100) / 100},
             {"memUsed", point.mem_used},           {"memTotal", point.mem_total},
             {"memCache", point.mem_cache},         {"diskUsed", point.disk_used},
             {"diskTotal", point.disk_total}};

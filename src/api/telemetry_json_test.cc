@@ -36,7 +36,7 @@ TEST(TelemetryJson, EntriesAndMetricsHaveTheFieldsOfTheContract) {
                                              .team_id = "t1",
                                              .time_ms = 1'700'000'000'999,
                                              .cpu_count = 2,
-                                             .cpu_used_pct = 12.5,
+                                             .cpu_used_pct = 12.504,
                                              .mem_used = 1,
                                              .mem_total = 2,
                                              .mem_cache = 3,

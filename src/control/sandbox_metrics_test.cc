@@ -12,14 +12,19 @@ TEST(SandboxMetrics, OneHundredPercentIsOneProcessor) {
 }
 
 TEST(SandboxMetrics, CountersWithoutSenseAreZeroOrAllOfIt) {
-    EXPECT_DOUBLE_EQ(cpu_used_percent({5, 10}, {6, 10}, 1), 0);    // no time has passed
-    EXPECT_DOUBLE_EQ(cpu_used_percent({5, 10}, {6, 9}, 1), 0);     // backwards
+    EXPECT_DOUBLE_EQ(cpu_used_percent({5, 10}, {6, 10}, 1), 0);  // no time has passed
+    EXPECT_DOUBLE_EQ(cpu_used_percent({5, 10}, {6, 9}, 1), 0);   // backwards
     EXPECT_DOUBLE_EQ(cpu_used_percent({5, 10}, {4, 20}, 1), 0);
     EXPECT_DOUBLE_EQ(cpu_used_percent({0, 0}, {500, 100}, 1), 100);  // more than there was
 }
 
 MetricPoint point(std::int64_t time_ms, double cpu, std::int64_t mem) {
-    return {.sandbox_id = "i", .time_ms = time_ms, .cpu_count = 1, .cpu_used_pct = cpu, .mem_used = mem, .mem_total = 100};
+    return {.sandbox_id = "i",
+            .time_ms = time_ms,
+            .cpu_count = 1,
+            .cpu_used_pct = cpu,
+            .mem_used = mem,
+            .mem_total = 100};
 }
 
 TEST(SandboxMetrics, EachIntervalIsAveragedAtItsLastPoint) {

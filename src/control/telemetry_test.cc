@@ -28,7 +28,8 @@ class TelemetryTest : public SandboxesTest {
     Result<Telemetry> answer(std::uint64_t after) {
         Telemetry out;
         ticks_ += 100;
-        out.metrics = {.cpu_busy_ticks = ticks_ / 4, .cpu_total_ticks = ticks_, .mem_used = 5, .mem_total = 10};
+        out.metrics = {
+            .cpu_busy_ticks = ticks_ / 4, .cpu_total_ticks = ticks_, .mem_used = 5, .mem_total = 10};
         out.next = after;
         for (std::uint64_t i = after + 1; i <= logged_; ++i) {
             out.entries.push_back({i, now_ms(), "info", std::to_string(i), {{"logger", "process"}}});
@@ -38,8 +39,10 @@ class TelemetryTest : public SandboxesTest {
     }
     // Runs `body` beside a running collector.
     void collect(std::function<awaitable<void>()> body, bool periodically = true) {
-        collector_ = std::make_unique<TelemetryCollector>(io_.get_executor(), pool_, *sandboxes_, *store_, options_);
-        sandboxes_->before_end([this](SandboxRecord record) { return collector_->collect_last(std::move(record)); });
+        collector_ =
+            std::make_unique<TelemetryCollector>(io_.get_executor(), pool_, *sandboxes_, *store_, options_);
+        sandboxes_->before_end(
+            [this](SandboxRecord record) { return collector_->collect_last(std::move(record)); });
         asio::cancellation_signal over;
         if (periodically)
             asio::co_spawn(io_, collector_->run(), asio::bind_cancellation_slot(over.slot(), asio::detached));
@@ -58,7 +61,9 @@ class TelemetryTest : public SandboxesTest {
         for (int i = 0; i < 500 && !check(); ++i) co_await sleep(20);
         co_return check();
     }
-    std::vector<MetricPoint> points(const std::string& id) { return store_->metrics({.sandbox_id = id}).value(); }
+    std::vector<MetricPoint> points(const std::string& id) {
+        return store_->metrics({.sandbox_id = id}).value();
+    }
     // Messages of the guest, oldest first.
     std::vector<std::string> messages(const std::string& id, std::string_view logger = "process") {
         std::vector<std::string> out;
@@ -204,7 +209,8 @@ TEST_F(TelemetryTest, AnotherServerGoesOnWhereThisOneStopped) {
             const std::int64_t at = now_ms();
             node_.telemetry_answer = [&, at](const std::string&, std::uint64_t after) {
                 auto out = answer(after);
-                for (GuestLogEntry& entry : out->entries) entry.time_ms = at + static_cast<std::int64_t>(entry.sequence);
+                for (GuestLogEntry& entry : out->entries)
+                    entry.time_ms = at + static_cast<std::int64_t>(entry.sequence);
                 return out;
             };
             co_await sleep(20);
@@ -231,6 +237,7 @@ TEST_F(TelemetryTest, AFloodIsCutAndTold) {
         },
         false);
     options_.log_burst_bytes = 1e6;
+    logged_ = 10;
     node_.telemetry_answer = [this](const std::string&, std::uint64_t after) {
         auto out = answer(after);
         out->dropped = 7;

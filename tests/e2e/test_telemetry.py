@@ -97,6 +97,13 @@ def test_logs_name_what_happened_and_no_secret(server):
         sandbox.kill()
 
 
+def test_a_process_killed_for_memory_is_told(server, base):
+    with pytest.raises(CommandExitException):
+        base.commands.run("head -c 3G /dev/zero | tail | wc -c; exit 1", timeout=60)
+    told = eventually(lambda: [line for line in lines(server, base.sandbox_id) if line["level"] == "error"], 20)
+    assert "out of memory" in told[0]["message"] and int(told[0]["killed"]) >= 1
+
+
 def test_logs_are_searched_paged_and_followed(server, base):
     base.commands.run("echo needle-one")
     base.commands.run("echo needle-two")

@@ -60,7 +60,7 @@ TEST(Telemetry, ProcessesAreNamedWithTheirEndAndWithoutTheirEnvironment) {
     auto request = shell("echo to-the-client; exit 3");
     (*request.mutable_process()->mutable_envs())["PASSWORD"] = "hunter2";
     request.mutable_process()->set_cwd(folder.path());
-    const auto done = start(agent, request).drain();
+    const std::uint32_t pid = start(agent, request).drain().pid;
     start(agent, shell("kill -9 $$")).drain();
     ::process::StartRequest missing;
     missing.mutable_process()->set_cmd("/no/such/program");
@@ -76,7 +76,7 @@ TEST(Telemetry, ProcessesAreNamedWithTheirEndAndWithoutTheirEnvironment) {
     const json::array& entries = answer.at("entries").as_array();
     const json::object& began = entries[0].at("fields").as_object();
     EXPECT_EQ(began.at("logger"), "process");
-    EXPECT_EQ(began.at("pid").as_string(), std::to_string(done.pid));
+    EXPECT_EQ(began.at("pid").as_string(), std::to_string(pid));
     EXPECT_EQ(began.at("cwd").as_string(), folder.path());
     EXPECT_EQ(entries[1].at("fields").at("exit_code"), "3");
     EXPECT_EQ(entries[3].at("fields").at("exit_code"), "-1");
