@@ -12,6 +12,7 @@
 #include "control/metering.h"
 #include "control/rate_limit.h"
 #include "control/sandboxes.h"
+#include "control/telemetry.h"
 #include "http/server.h"
 #include "store/store.h"
 
@@ -22,6 +23,7 @@ struct Services {
     Store& store;
     boost::asio::thread_pool& pool;  // for reads of the store
     ServerMetrics& metrics;
+    TelemetryCollector& telemetry;
     std::function<std::size_t()> connections;  // open ones, of the server
     Prices prices;
     std::string domain;            // under which sandboxes have host names; empty: none
@@ -33,6 +35,7 @@ void add_lifetime_routes(Router& router, Services services);   // connect, timeo
 void add_evidence_routes(Router& router, Services services);   // isolation and decision log: ours, under /glovebox
 void add_template_routes(Router& router, Services services);   // what can be started
 void add_team_routes(Router& router, Services services);       // the own team, its metrics and its bill
+void add_telemetry_routes(Router& router, Services services);  // metrics and logs of sandboxes
 void add_event_routes(Router& router, Services services);      // what happened, and webhooks to be told of it
 void add_operator_routes(Router& router, Services services);   // teams, keys, plans, bills of all, nodes, metrics
 

@@ -1,5 +1,6 @@
 #include "api/parameters.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include <fmt/format.h>
@@ -19,6 +20,19 @@ Result<std::optional<std::int64_t>> number_parameter(const http::Target& target,
     if (ec != std::errc() || end != text->data() + text->size() || value < least || value > most)
         return bad_parameter(name, fmt::format("a number from {} to {}", least, most));
     return value;
+}
+
+std::vector<std::string> list_parameter(const http::Target& target, std::string_view name) {
+    std::vector<std::string> out;
+    for (const auto& [key, value] : target.query) {
+        if (key != name) continue;
+        for (std::string_view rest = value; !rest.empty();) {
+            const std::string_view item = rest.substr(0, rest.find(','));
+            rest.remove_prefix(std::min(rest.size(), item.size() + 1));
+            if (!item.empty()) out.emplace_back(item);
+        }
+    }
+    return out;
 }
 
 Result<std::size_t> page_limit(const http::Target& target) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "http/message.h"
@@ -15,6 +16,9 @@ std::unexpected<Error> bad_parameter(std::string_view name, std::string_view wan
 // Nothing when it is absent.
 Result<std::optional<std::int64_t>> number_parameter(const http::Target& target, std::string_view name,
                                                      std::int64_t least, std::int64_t most);
+
+// All values of a parameter that may be repeated or comma-joined, without empty ones.
+std::vector<std::string> list_parameter(const http::Target& target, std::string_view name);
 
 Result<std::size_t> page_limit(const http::Target& target);  // "limit": 1 to 100, 100 when absent
 

@@ -19,6 +19,13 @@ TEST(Parameters, NumbersAreWholeAndInRange) {
     EXPECT_FALSE(page_limit(target("/x?limit=101")));
 }
 
+TEST(Parameters, ListsAreRepeatedOrJoined) {
+    EXPECT_EQ(list_parameter(target("/x?a=1,2&b=9&a=3,,&a="), "a"),
+              (std::vector<std::string>{"1", "2", "3"}));
+    EXPECT_EQ(list_parameter(target("/x?a=1%2C2"), "a"), (std::vector<std::string>{"1", "2"}));
+    EXPECT_TRUE(list_parameter(target("/x"), "a").empty());
+}
+
 TEST(Parameters, WindowsEndNowUnlessTheySayOtherwise) {
     auto window = time_window(target("/x"), 1'000'000, 60'000);
     EXPECT_EQ(window->from_ms, 940'000);

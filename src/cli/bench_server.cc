@@ -78,11 +78,13 @@ int serve(const std::filesystem::path& data, int count) {
     if (!sandboxes.start()) return 1;
     ingress::Proxy proxy(sandboxes);
     sandboxes.on_gone([&](const std::string& id) { proxy.cut(id); });
+    TelemetryCollector telemetry(io.get_executor(), readers, sandboxes, **store);  // not run: nothing to ask
     api::ServerMetrics metrics;
     api::Api api({.sandboxes = sandboxes,
                   .store = **store,
                   .pool = readers,
                   .metrics = metrics,
+                  .telemetry = telemetry,
                   .connections = {},
                   .prices = {},
                   .domain = {},

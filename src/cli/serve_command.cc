@@ -22,6 +22,7 @@
 #include "control/housekeeping.h"
 #include "control/keys.h"
 #include "control/sandboxes.h"
+#include "control/telemetry.h"
 #include "http/server.h"
 #include "http/tls.h"
 #include "ingress/proxy.h"
@@ -163,6 +164,8 @@ Status serve(const ServeOptions& options) {
 
     Sandboxes sandboxes(io.get_executor(), readers, *store, *node, {seed, config.plans});
     GB_TRY(sandboxes.start());
+    TelemetryCollector telemetry(io.get_executor(), readers, sandboxes, *store);
+    sandboxes.before_end([&](SandboxRecord record) { return telemetry.collect_last(std::move(record)); });
     ingress::Proxy proxy(sandboxes);
     sandboxes.on_gone([&](const std::string& id) { proxy.cut(id); });
     api::ServerMetrics metrics;
@@ -171,6 +174,7 @@ Status serve(const ServeOptions& options) {
                   .store = *store,
                   .pool = readers,
                   .metrics = metrics,
+                  .telemetry = telemetry,
                   .connections = [&] { return listening != nullptr ? listening->connections() : 0; },
                   .prices = config.prices,
                   .domain = config.domain,
@@ -179,10 +183,11 @@ Status serve(const ServeOptions& options) {
     listening = &server;
     tcp::endpoint bound;
     GB_TRY(listen_plain(server, where, bound));
-    asio::cancellation_signal over;
+    asio::cancellation_signal over, telemetry_over;  // a signal has one slot
     asio::co_spawn(io,
                    keep_house(*store, readers, {.retention = std::chrono::hours(24 * config.retention_days)}),
                    asio::bind_cancellation_slot(over.slot(), asio::detached));
+    asio::co_spawn(io, telemetry.run(), asio::bind_cancellation_slot(telemetry_over.slot(), asio::detached));
     asio::signal_set signals(io, SIGINT, SIGTERM);
     signals.async_wait([&](const boost::system::error_code& ec, int signal) {
         if (ec) return;
@@ -191,6 +196,7 @@ Status serve(const ServeOptions& options) {
         log::info("stopping", {{"sandboxes", keep ? "go on" : "end"}});
         server.stop();
         over.emit(asio::cancellation_type::all);
+        telemetry_over.emit(asio::cancellation_type::all);
         asio::co_spawn(io, shut_down(server, sandboxes, keep ? Sandboxing::keep : Sandboxing::end),
                        [&](const std::exception_ptr&) { io.stop(); });
     });

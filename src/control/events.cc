@@ -57,6 +57,35 @@ Event paused_event(const SandboxRecord& record, const SandboxRun& run) {
     return event_of("paused", record, json::object{{"execution", execution(run)}});
 }
 
+LogEntry lifecycle_entry(const Event& event) {
+    const std::string what = event.type.substr(event.type.rfind('.') + 1);
+    LogEntry out{.time_ms = event.time_ms,
+                 .sandbox_id = event.sandbox_id,
+                 .team_id = event.team_id,
+                 .level = "info",
+                 .message = "sandbox " + what,
+                 .fields = {{"logger", "sandbox"}, {"event", what}}};
+    boost::system::error_code ec;
+    const json::value data = json::parse(event.data_json, ec);
+    if (ec || !data.is_object()) return out;
+    if (const json::value* end = data.get_object().if_contains("set_timeout");
+        end != nullptr && end->is_string()) {
+        out.fields["end_at"] = end->get_string();
+        out.message = "sandbox timeout moved to " + out.fields["end_at"];
+    }
+    if (const json::value* reason = data.get_object().if_contains("reason");
+        reason != nullptr && reason->is_string()) {
+        out.fields["reason"] = reason->get_string();
+        out.message += ": " + out.fields["reason"];
+    }
+    return out;
+}
+
+void tell(Change& change, Event event) {
+    change.logs.push_back(lifecycle_entry(event));
+    change.events.push_back(std::move(event));
+}
+
 std::string event_json(const Event& event) {
     boost::system::error_code ec;
     json::value data = json::parse(event.data_json, ec);

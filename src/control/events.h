@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "store/records.h"
+#include "store/store.h"
 
 namespace gb {
 
@@ -20,6 +20,11 @@ Event updated_event(const SandboxRecord& record);  // its end was moved
 // `run` is the one that ended with it; null when the sandbox was not running.
 Event killed_event(const SandboxRecord& record, const SandboxRun* run, std::string_view reason);
 Event paused_event(const SandboxRecord& record, const SandboxRun& run);
+
+// The same as an entry of the sandbox's log: logger "sandbox", the host's time.
+LogEntry lifecycle_entry(const Event& event);
+// Puts an event and its log entry into a change.
+void tell(Change& change, Event event);
 
 // The event as clients and webhooks get it.
 std::string event_json(const Event& event);

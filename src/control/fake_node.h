@@ -1,6 +1,7 @@
 // A node without machines, for tests of what stands above the node: its calls succeed, fail or wait as a test says.
 #pragma once
 
+#include <map>
 #include <set>
 
 #include <boost/asio/steady_timer.hpp>
@@ -60,6 +61,14 @@ class FakeNode : public Node {
         if (ec) co_return fail(ErrorCode::unavailable, ec.message());
         co_return socket;
     }
+    boost::asio::awaitable<Result<Telemetry>> telemetry(std::string id, std::uint64_t after) override {
+        ++telemetry_calls[id];
+        co_await wait(hung.contains(id) ? 2000 : telemetry_delay_ms);
+        ++telemetry_answered[id];
+        if (hung.contains(id)) co_return fail(ErrorCode::deadline_exceeded, "no answer");
+        if (!machines.contains(id)) co_return fail(ErrorCode::not_found, "no such sandbox");
+        co_return telemetry_answer ? telemetry_answer(id, after) : Telemetry{.next = after};
+    }
     Result<NodeInfo> info() override { return NodeInfo{.id = "fake"}; }
     Result<Isolation> isolation(const std::string&) override { return Isolation{}; }
     Result<SandboxUsage> usage(const std::string&) override { return SandboxUsage{}; }
@@ -71,6 +80,10 @@ class FakeNode : public Node {
     int create_delay_ms = 0;
     int destroy_delay_ms = 0;
     int pause_delay_ms = 0;
+    int telemetry_delay_ms = 0;
+    std::set<std::string> hung;  // guests that do not answer
+    std::map<std::string, int> telemetry_calls, telemetry_answered;  // by sandbox: begun, ended
+    std::function<Result<Telemetry>(const std::string&, std::uint64_t)> telemetry_answer;
     int destroyed = 0;
     std::optional<Error> create_error;
     std::optional<Error> pause_error;

@@ -19,11 +19,11 @@ class RateLimit {
         burst_ = burst;
     }
 
-    // Takes one, or says no.
-    bool take(std::int64_t now_ms) {
+    // Takes one, or so many, or says no.
+    bool take(std::int64_t now_ms, double amount = 1) {
         refill(now_ms);
-        if (left_ < 1) return false;
-        left_ -= 1;
+        if (left_ < amount) return false;
+        left_ -= amount;
         return true;
     }
 

@@ -104,8 +104,8 @@ Status Sandboxes::adopt_row(SandboxRecord row, std::optional<bool> held_running,
         log::warn("a sandbox of the previous run is gone", {{"sandbox", row.id}, {"state", to_string(row.state)}});
         close_run(std::min(run.seen_ms, row.ends_ms));
         change.remove_sandboxes.push_back(row.id);
-        change.events.push_back(killed_event(row, open_run != nullptr ? &run : nullptr,
-                                             "it did not outlive a restart of the machine"));
+        tell(change, killed_event(row, open_run != nullptr ? &run : nullptr,
+                                  "it did not outlive a restart of the machine"));
         return store_.commit(std::move(change));
     }
     const bool was_running = row.state == running;
@@ -123,14 +123,14 @@ Status Sandboxes::adopt_row(SandboxRecord row, std::optional<bool> held_running,
     entry->run = std::move(run);
     if (*held_running) {
         start_run(*entry, now, now + std::int64_t{entry->record.timeout_s} * 1000);
-        change.events.push_back(resumed_event(entry->record));
+        tell(change, resumed_event(entry->record));
         change.put_runs.push_back(entry->run);
         arm(entry);
     } else {
         entry->record.ends_ms = now;
         entry->run.ended_ms = std::max(entry->run.seen_ms, entry->run.started_ms);
         change.put_runs.push_back(entry->run);
-        change.events.push_back(paused_event(entry->record, entry->run));
+        tell(change, paused_event(entry->record, entry->run));
     }
     change.put_sandboxes.push_back(entry->record);
     log::info("a sandbox is taken over", {{"sandbox", entry->record.id}, {"state", to_string(entry->record.state)}});
@@ -275,7 +275,7 @@ awaitable<Result<SandboxView>> Sandboxes::create(Team team, CreateSandbox reques
         change.put_sandboxes.push_back(entry->record);
         change.put_sandboxes.back().state = running;
         change.put_runs.push_back(entry->run);
-        change.events.push_back(created_event(entry->record));
+        tell(change, created_event(entry->record));
         made = co_await commit(store_, std::move(change));
         if (made && !entry->move_to(running))
             made = fail(ErrorCode::unavailable, "the sandbox ended while it was started");
@@ -288,7 +288,7 @@ awaitable<Result<SandboxView>> Sandboxes::create(Team team, CreateSandbox reques
         if (!entry->run.id.empty()) {
             entry->run.ended_ms = entry->run.started_ms;  // it never served anybody
             change.put_runs.push_back(entry->run);
-            change.events.push_back(killed_event(entry->record, &entry->run, "it could not be started"));
+            tell(change, killed_event(entry->record, &entry->run, "it could not be started"));
         }
         if (Status removed = co_await commit(store_, std::move(change)); !removed)
             log::error("a failed create was not recorded", {{"sandbox", id}, {"error", removed.error().message}});

@@ -104,6 +104,11 @@ class Sandboxes {
         const std::function<bool(std::string_view token)>& accepts) const;
     // Called with the id of every sandbox that stops running, before its machine does.
     void on_gone(std::function<void(const std::string&)> callback) { on_gone_ = std::move(callback); }
+    // Awaited after that, before the machine is ended or saved: pauses and kills take longer by it. Not when
+    // the machine ended by itself.
+    void before_end(std::function<boost::asio::awaitable<void>(SandboxRecord)> hook) {
+        before_end_ = std::move(hook);
+    }
 
     struct Counts {
         std::size_t running = 0, paused = 0, in_transition = 0;
@@ -122,6 +127,7 @@ class Sandboxes {
     struct Entry;
     using EntryPtr = std::shared_ptr<Entry>;
     enum class Direction { both_ways, only_later };
+    enum class Ending { asked, by_itself };
 
     [[nodiscard]] Result<EntryPtr> find(const Team& team, std::string_view id) const;
     Result<TemplateInfo> resolve(std::string_view template_ref);
@@ -131,7 +137,7 @@ class Sandboxes {
     void start_run(Entry& entry, std::int64_t now, std::int64_t ends_ms);
     boost::asio::awaitable<void> settle(EntryPtr entry) const;
     boost::asio::awaitable<Status> move_end(EntryPtr entry, std::int64_t ends_ms, Direction direction);
-    boost::asio::awaitable<Status> end(EntryPtr entry, std::string reason);
+    boost::asio::awaitable<Status> end(EntryPtr entry, std::string reason, Ending ending = Ending::asked);
     boost::asio::awaitable<Status> pause_entry(EntryPtr entry, PauseMode mode);
     boost::asio::awaitable<Status> resume_entry(EntryPtr entry, int timeout_s);
     boost::asio::awaitable<void> lifetime_over(EntryPtr entry);
@@ -152,6 +158,7 @@ class Sandboxes {
     std::unordered_map<std::string, RateLimit> creates_;  // by team
     bool stopping_ = false;
     std::function<void(const std::string&)> on_gone_;
+    std::function<boost::asio::awaitable<void>(SandboxRecord)> before_end_;
 };
 
 }  // namespace gb

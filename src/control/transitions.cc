@@ -44,7 +44,7 @@ awaitable<Status> Sandboxes::move_end(EntryPtr entry, std::int64_t ends_ms, Dire
     Change change;
     change.put_sandboxes.push_back(entry->record);
     change.put_sandboxes.back().ends_ms = ends_ms;
-    change.events.push_back(updated_event(change.put_sandboxes.back()));
+    tell(change, updated_event(change.put_sandboxes.back()));
     const std::string run_id = entry->record.run_id;
     GB_CO_TRY(co_await commit(store_, std::move(change)));
     const SandboxRecord& now = entry->record;
@@ -149,6 +149,7 @@ awaitable<Status> Sandboxes::pause_entry(EntryPtr entry, PauseMode mode) {
     const std::int64_t asked_ms = monotonic_ms();
     entry->deadline.cancel();
     if (on_gone_) on_gone_(record.id);
+    if (before_end_) co_await before_end_(record);
     Status saved = co_await node_.pause(record.id, mode);
     if (!saved) {
         log::error("a sandbox could not be paused", {{"sandbox", record.id}, {"error", saved.error().message}});
@@ -164,7 +165,7 @@ awaitable<Status> Sandboxes::pause_entry(EntryPtr entry, PauseMode mode) {
     change.put_sandboxes.push_back(record);
     change.put_sandboxes.back().state = paused;
     change.put_runs.push_back(entry->run);
-    change.events.push_back(paused_event(record, entry->run));
+    tell(change, paused_event(record, entry->run));
     Status stored = co_await commit(store_, std::move(change));
     (void)entry->move_to(paused);  // its files say so, and a restart will find them
     log::info("sandbox paused", {{"sandbox", record.id}, {"took_ms", monotonic_ms() - asked_ms}});
@@ -192,7 +193,7 @@ awaitable<Status> Sandboxes::resume_entry(EntryPtr entry, int timeout_s) {
     change.put_sandboxes.push_back(record);
     change.put_sandboxes.back().state = running;
     change.put_runs.push_back(entry->run);
-    change.events.push_back(resumed_event(record));
+    tell(change, resumed_event(record));
     Status stored = co_await commit(store_, std::move(change));
     if (entry->move_to(running)) arm_or_end(entry);
     log::info("sandbox resumed", {{"sandbox", record.id}, {"took_ms", monotonic_ms() - asked_ms}});
@@ -229,13 +230,14 @@ awaitable<Status> Sandboxes::kill(Team team, std::string id) {
     co_return co_await end(entry, "killed by a request");
 }
 
-awaitable<Status> Sandboxes::end(EntryPtr entry, std::string reason) {
+awaitable<Status> Sandboxes::end(EntryPtr entry, std::string reason, Ending ending) {
     const std::string id = entry->record.id;
     const bool ran = entry->record.state == running;
     if (!entry->move_to(killing)) co_return Status{};
     entry->deadline.cancel();
     const std::int64_t now = now_ms();
     if (ran && on_gone_) on_gone_(id);
+    if (ran && before_end_ && ending == Ending::asked) co_await before_end_(entry->record);
     Status destroyed = co_await node_.destroy(id);
     if (!destroyed)
         log::error("a sandbox could not be removed whole", {{"sandbox", id}, {"error", destroyed.error().message}});
@@ -245,7 +247,7 @@ awaitable<Status> Sandboxes::end(EntryPtr entry, std::string reason) {
         entry->run.seen_ms = entry->run.ended_ms = now;
         change.put_runs.push_back(entry->run);
     }
-    change.events.push_back(killed_event(entry->record, ran ? &entry->run : nullptr, reason));
+    tell(change, killed_event(entry->record, ran ? &entry->run : nullptr, reason));
     Status removed = co_await commit(store_, std::move(change));
     entries_.erase(id);
     entry->changed.cancel();
@@ -257,7 +259,7 @@ awaitable<Status> Sandboxes::end(EntryPtr entry, std::string reason) {
 void Sandboxes::arm_or_end(const EntryPtr& entry) {
     if (!entry->exited_early) return arm(entry);
     entry->exited_early = false;
-    asio::co_spawn(executor_, end(entry, "its machine ended"), asio::detached);
+    asio::co_spawn(executor_, end(entry, "its machine ended", Ending::by_itself), asio::detached);
 }
 
 void Sandboxes::arm(const EntryPtr& entry) {
@@ -302,7 +304,7 @@ void Sandboxes::exited(const std::string& id, const std::string& reason) {
             entry->exited_early = true;  // arm_or_end() notices when it counts as running again
             return;
         case running:
-            asio::co_spawn(executor_, end(entry, reason), asio::detached);
+            asio::co_spawn(executor_, end(entry, reason, Ending::by_itself), asio::detached);
             return;
         case paused:
         case killing:

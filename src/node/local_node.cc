@@ -20,8 +20,10 @@
 #include "base/host_memory.h"
 #include "base/log.h"
 #include "base/offload.h"
+#include "http/client.h"
 #include "node/agent_client.h"
 #include "node/loopback.h"
+#include "node/telemetry_message.h"
 
 namespace gb {
 
@@ -49,16 +51,21 @@ struct LocalNode::Watched {
     bool pausing = false;  // its end is expected
     // Connections into the guest that are still being made; nobody answers them once it has ended.
     std::unordered_set<std::shared_ptr<tcp::socket>> connecting;
+    std::unordered_set<std::shared_ptr<http::ClientConnection>> asking;  // the agent, on our own behalf
 
     void close() {
         boost::system::error_code ignored;
         for (const auto& socket : connecting) socket->cancel(ignored);
+        for (const auto& connection : asking) connection->close();
         exit.close(ignored);
         decisions.close(ignored);
     }
 };
 
 namespace {
+
+constexpr auto kConnectLimit = std::chrono::seconds(10);
+constexpr auto kTelemetryLimit = std::chrono::seconds(2);
 
 Status assign_copy(asio::posix::stream_descriptor& to, int fd) {
     UniqueFd copy(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
@@ -394,9 +401,10 @@ awaitable<Status> LocalNode::destroy(std::string id) {
 // A step on the way to a connection: bounded in time, and cut when the sandbox ends.
 awaitable<boost::system::error_code> LocalNode::bounded(std::weak_ptr<Watched> sandbox,
                                                         std::shared_ptr<tcp::socket> socket,
+                                                        std::chrono::milliseconds limit,
                                                         awaitable<boost::system::error_code> step) {
     // Shared with the timer's handler, which may be queued already when this frame ends.
-    asio::steady_timer timer(executor_, std::chrono::seconds(10));
+    asio::steady_timer timer(executor_, limit);
     timer.async_wait([socket](const boost::system::error_code& timer_ec) {
         boost::system::error_code ignored;
         if (!timer_ec) socket->cancel(ignored);
@@ -408,8 +416,9 @@ awaitable<boost::system::error_code> LocalNode::bounded(std::weak_ptr<Watched> s
     co_return ec;
 }
 
-awaitable<Result<std::shared_ptr<tcp::socket>>> LocalNode::connect_port(std::string id, std::uint16_t port,
-                                                                        boost::system::error_code& why) {
+awaitable<Result<std::shared_ptr<tcp::socket>>> LocalNode::dial(std::string id, std::uint16_t port,
+                                                                std::chrono::milliseconds limit,
+                                                                boost::system::error_code& why) {
     // Only a weak reference while waiting: a machine must not outlive the node.
     std::weak_ptr<Watched> sandbox;
     UniqueFd fd;
@@ -423,22 +432,52 @@ awaitable<Result<std::shared_ptr<tcp::socket>>> LocalNode::connect_port(std::str
     boost::system::error_code ec;
     socket->assign(tcp::v4(), fd.release(), ec);
     if (ec) co_return fail(ErrorCode::internal, "socket: " + ec.message());
-    why = co_await bounded(sandbox, socket, connect_to(socket, {asio::ip::make_address(kGuestAddress), port}));
+    why = co_await bounded(sandbox, socket, limit, connect_to(socket, {asio::ip::make_address(kGuestAddress), port}));
     if (why) co_return fail(ErrorCode::unavailable, fmt::format("port {}: {}", port, why.message()));
     co_return socket;
 }
 
 awaitable<Result<tcp::socket>> LocalNode::connect(std::string id, std::uint16_t port) {
     boost::system::error_code why;
-    auto direct = co_await connect_port(id, port, why);
+    auto direct = co_await dial(id, port, kConnectLimit, why);
     if (direct) co_return std::move(**direct);
     if (why != asio::error::connection_refused || port == kAgentPort) co_return std::unexpected(direct.error());
     // Nobody listens on the guest's address, perhaps somebody does on its loopback.
     boost::system::error_code ignored;
-    GB_CO_TRY_ASSIGN(auto agent, co_await connect_port(id, kAgentPort, ignored));
-    why = co_await bounded(find_watched(id), agent, ask_loopback(*agent, port));
+    GB_CO_TRY_ASSIGN(auto agent, co_await dial(id, kAgentPort, kConnectLimit, ignored));
+    why = co_await bounded(find_watched(id), agent, kConnectLimit, ask_loopback(*agent, port));
     if (why) co_return fail(ErrorCode::unavailable, fmt::format("port {}: {}", port, why.message()));
     co_return std::move(*agent);
+}
+
+awaitable<Result<Telemetry>> LocalNode::telemetry(std::string id, std::uint64_t after) {
+    const auto deadline = std::chrono::steady_clock::now() + kTelemetryLimit;
+    boost::system::error_code ignored;
+    GB_CO_TRY_ASSIGN(auto socket, co_await dial(id, kAgentPort, kTelemetryLimit, ignored));
+    // Shared with the timer's handler and with the end of the sandbox, which both may cut it.
+    auto connection = std::make_shared<http::ClientConnection>(std::move(*socket));
+    const std::weak_ptr<Watched> sandbox = find_watched(id);
+    if (auto found = sandbox.lock())
+        found->asking.insert(connection);
+    else
+        co_return fail(ErrorCode::not_found, fmt::format("no sandbox '{}' on this machine", id));
+    asio::steady_timer timer(executor_, deadline);
+    timer.async_wait([connection](const boost::system::error_code& ec) {
+        if (!ec) connection->close();
+    });
+    http::RequestHead request{"GET", fmt::format("/telemetry?after={}", after), {{"Host", kGuestAddress}}};
+    auto answer = co_await connection->request(std::move(request), {}, kMaxTelemetryBytes);
+    timer.cancel();
+    connection->close();
+    if (auto found = sandbox.lock()) found->asking.erase(connection);
+    if (!answer) {
+        if (std::chrono::steady_clock::now() < deadline) co_return std::unexpected(answer.error());
+        co_return fail(ErrorCode::deadline_exceeded, "the guest did not tell its telemetry in time");
+    }
+    if (answer->head.status != 200)
+        co_return fail(ErrorCode::internal,
+                       fmt::format("the guest answered {} instead of telemetry", answer->head.status));
+    co_return parse_telemetry(answer->body, after);
 }
 
 Result<NodeInfo> LocalNode::info() {

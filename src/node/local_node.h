@@ -2,6 +2,7 @@
 // executor.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -36,6 +37,7 @@ class LocalNode final : public Node {
     void leave_running() override;
     boost::asio::awaitable<Status> destroy(std::string id) override;
     boost::asio::awaitable<Result<boost::asio::ip::tcp::socket>> connect(std::string id, std::uint16_t port) override;
+    boost::asio::awaitable<Result<Telemetry>> telemetry(std::string id, std::uint64_t after) override;
     Result<NodeInfo> info() override;
     Result<Isolation> isolation(const std::string& id) override;
     Result<SandboxUsage> usage(const std::string& id) override;
@@ -65,11 +67,12 @@ class LocalNode final : public Node {
     Status take_in(const std::shared_ptr<SandboxMachine>& machine);
     using Socket = boost::asio::ip::tcp::socket;
     boost::asio::awaitable<boost::system::error_code> bounded(
-        std::weak_ptr<Watched> sandbox, std::shared_ptr<Socket> socket,
+        std::weak_ptr<Watched> sandbox, std::shared_ptr<Socket> socket, std::chrono::milliseconds limit,
         boost::asio::awaitable<boost::system::error_code> step);
     // `why` says what the guest's kernel answered.
-    boost::asio::awaitable<Result<std::shared_ptr<Socket>>> connect_port(std::string id, std::uint16_t port,
-                                                                         boost::system::error_code& why);
+    boost::asio::awaitable<Result<std::shared_ptr<Socket>>> dial(std::string id, std::uint16_t port,
+                                                                 std::chrono::milliseconds limit,
+                                                                 boost::system::error_code& why);
     void watch_exit(const std::shared_ptr<Watched>& watched);
     void watch(const std::shared_ptr<Watched>& watched);
     void watch_host();

@@ -78,6 +78,30 @@ struct SandboxUsage {
     std::uint64_t private_bytes = 0;  // memory that only this sandbox uses
 };
 
+// What a guest says about its use of its machine. Untrusted: well-formed, but perhaps untrue.
+struct GuestMetrics {
+    // Of all processors together, since the guest took its identity.
+    std::uint64_t cpu_busy_ticks = 0, cpu_total_ticks = 0;
+    std::int64_t mem_used = 0, mem_total = 0, mem_cache = 0;  // bytes
+    std::int64_t disk_used = 0, disk_total = 0;
+};
+
+struct GuestLogEntry {
+    std::uint64_t sequence = 0;  // begins at 1 when the guest takes an identity
+    std::int64_t time_ms = 0;    // by the guest's clock
+    std::string level;           // debug, info, warn, error
+    std::string message;
+    std::map<std::string, std::string> fields;  // "logger" is always there, and never "sandbox"
+};
+
+struct Telemetry {
+    GuestMetrics metrics;
+    std::vector<GuestLogEntry> entries;  // in the order of their sequences
+    std::uint64_t next = 0;              // what to ask for the next time
+    std::uint64_t dropped = 0;           // entries that were asked for and are gone
+    bool more = false;                   // there are further entries now
+};
+
 class Node {
   public:
     virtual ~Node() = default;
@@ -114,6 +138,10 @@ class Node {
     virtual Result<NodeInfo> info() = 0;
     virtual Result<Isolation> isolation(const std::string& id) = 0;
     virtual Result<SandboxUsage> usage(const std::string& id) = 0;
+
+    // What the guest of a running sandbox counts, and its log entries after a sequence. Takes 2 s at most,
+    // and no thread: deadline_exceeded, unavailable; internal when the answer is none of our agent.
+    virtual boost::asio::awaitable<Result<Telemetry>> telemetry(std::string id, std::uint64_t after) = 0;
 
     // The last `limit` lines of the sandbox's decision log, each a JSON object.
     virtual Result<std::vector<std::string>> decisions(const std::string& id, std::size_t limit) = 0;

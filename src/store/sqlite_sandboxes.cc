@@ -111,6 +111,7 @@ void apply(SQLite::Database& db, const Change& change) {
     }
     for (const SandboxRun& run : change.put_runs) put(db, run);
     for (const Event& event : change.events) sqlite::put(db, event);
+    if (!change.logs.empty()) sqlite::put(db, change.logs);
 }
 
 }  // namespace

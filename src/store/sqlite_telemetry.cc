@@ -67,17 +67,19 @@ Result<std::vector<MetricPoint>> SqliteStore::latest_metrics(const std::vector<s
     return out;
 }
 
+void sqlite::put(SQLite::Database& db, const std::vector<LogEntry>& entries) {
+    SQLite::Statement s(
+        db, "INSERT INTO log (sandbox_id, time_ms, team_id, level, message, fields) VALUES (?,?,?,?,?,?)");
+    for (const LogEntry& e : entries) {
+        SQLite::bind(s, e.sandbox_id, e.time_ms, e.team_id, level_number(e.level), e.message,
+                     sqlite::to_json(e.fields));
+        s.exec();
+        s.reset();
+    }
+}
+
 Status SqliteStore::add_logs(const std::vector<LogEntry>& entries) {
-    return db_.write("record logs", [&](SQLite::Database& db) {
-        SQLite::Statement s(
-            db, "INSERT INTO log (sandbox_id, time_ms, team_id, level, message, fields) VALUES (?,?,?,?,?,?)");
-        for (const LogEntry& e : entries) {
-            SQLite::bind(s, e.sandbox_id, e.time_ms, e.team_id, level_number(e.level), e.message,
-                         sqlite::to_json(e.fields));
-            s.exec();
-            s.reset();
-        }
-    });
+    return db_.write("record logs", [&](SQLite::Database& db) { sqlite::put(db, entries); });
 }
 
 Result<std::vector<LogEntry>> SqliteStore::logs(const LogQuery& query) {

@@ -20,6 +20,7 @@ struct Change {
     std::vector<std::string> remove_sandboxes;  // ids; missing ones are fine
     std::vector<SandboxRun> put_runs;
     std::vector<Event> events;  // deliveries to the webhooks of their teams are made with them
+    std::vector<LogEntry> logs;
 };
 
 struct EventQuery {

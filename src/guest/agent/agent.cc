@@ -1,8 +1,12 @@
 #include "guest/agent/agent.h"
 
+#include <algorithm>
+#include <charconv>
+
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
+#include <fmt/format.h>
 #include <signal.h>
 
 #include "base/clock.h"
@@ -15,10 +19,12 @@
 #include "guest/agent/loopback.h"
 #include "guest/agent/machine.h"
 #include "guest/agent/metrics.h"
+#include "guest/agent/oom_kills.h"
 #include "guest/agent/process_service.h"
 #include "guest/agent/process_table.h"
 #include "guest/agent/reply.h"
 #include "guest/agent/rpc.h"
+#include "guest/agent/telemetry_log.h"
 #include "guest/agent/watch_service.h"
 #include "http/server.h"
 
@@ -38,10 +44,10 @@ struct Agent::Impl {
           settings(options.settings),
           pool(1),
           table(context.get_executor(), options.owns_machine),
-          processes(table, settings, users, options.limits),
-          filesystem(settings, users, pool),
+          processes(table, settings, users, options.limits, telemetry_log),
+          filesystem(settings, users, pool, telemetry_log),
           watches(settings, users, pool),
-          files(settings, users, pool),
+          files(settings, users, pool, telemetry_log),
           children(context, SIGCHLD),
           server(context.get_executor(), [this](Exchange& exchange) { return handle(exchange); }) {
         settings.env.try_emplace("E2B_SANDBOX", "true");
@@ -66,13 +72,19 @@ struct Agent::Impl {
     awaitable<void> init(Exchange& exchange);
     awaitable<void> freeze_or_thaw(Exchange& exchange, bool freeze);
     awaitable<void> metrics(Exchange& exchange);
+    awaitable<void> telemetry(Exchange& exchange);
+    void take_identity();
+    [[nodiscard]] Result<std::string> telemetry_json(std::uint64_t after);
     awaitable<Result<double>> cpu_percent();
-    [[nodiscard]] bool may_init(const asio::ip::address& peer) const;
+    [[nodiscard]] bool is_control_plane(const asio::ip::address& peer) const;
 
     asio::io_context& context;
     AgentOptions options;
     Settings settings;
     UserCache users;
+    TelemetryLog telemetry_log;
+    OomKills oom_kills;
+    CpuTimes cpu_at_identity;
     asio::thread_pool pool;
     ProcessTable table;
     ProcessService processes;
@@ -120,10 +132,14 @@ awaitable<bool> Agent::Impl::route(Exchange& exchange) {
         co_return true;
     }
     if (path == "/loopback" && get) {
-        if (may_init(exchange.peer.address()))
+        if (is_control_plane(exchange.peer.address()))
             co_await connect_loopback(exchange);
         else
             co_await reply_error(exchange, 403, "/loopback is for the control plane only");
+        co_return true;
+    }
+    if (path == "/telemetry" && get) {
+        co_await telemetry(exchange);
         co_return true;
     }
     if (path == "/files" && (get || post)) co_return co_await route_files(exchange);
@@ -170,13 +186,13 @@ awaitable<bool> Agent::Impl::route_files(Exchange& exchange) {
     co_return true;
 }
 
-bool Agent::Impl::may_init(const asio::ip::address& peer) const {
+bool Agent::Impl::is_control_plane(const asio::ip::address& peer) const {
     return (options.control_peer && peer == *options.control_peer) ||
            (options.allow_local_init && peer.is_loopback());
 }
 
 awaitable<void> Agent::Impl::init(Exchange& exchange) {
-    if (!may_init(exchange.peer.address())) {
+    if (!is_control_plane(exchange.peer.address())) {
         co_await reply_error(exchange, 403, "/init is for the control plane only");
         co_return;
     }
@@ -189,6 +205,7 @@ awaitable<void> Agent::Impl::init(Exchange& exchange) {
     // The machine first, and the clock first of all: its value is ageing.
     if (options.owns_machine) prepare_machine(*request);
     apply_init_request(*request, settings);
+    take_identity();
     if (!options.state_dir.empty()) {
         if (const Status written = write_state_files(options.state_dir, settings); !written) {
             log::error("state files", {{"error", written.error().message}});
@@ -205,7 +222,7 @@ awaitable<void> Agent::Impl::init(Exchange& exchange) {
 }
 
 awaitable<void> Agent::Impl::freeze_or_thaw(Exchange& exchange, bool freeze) {
-    if (!may_init(exchange.peer.address())) {
+    if (!is_control_plane(exchange.peer.address())) {
         co_await reply_error(exchange, 403, "this is for the control plane only");
         co_return;
     }
@@ -233,6 +250,51 @@ awaitable<Result<double>> Agent::Impl::cpu_percent() {
 awaitable<void> Agent::Impl::metrics(Exchange& exchange) {
     const Result<double> cpu = co_await cpu_percent();
     const Result<std::string> body = cpu ? metrics_json(*cpu) : std::unexpected(cpu.error());
+    if (body)
+        co_await reply_json(exchange, 200, *body);
+    else
+        co_await reply_error(exchange, body.error());
+}
+
+// After the clock is set: nothing may be stamped with the time of the snapshot.
+void Agent::Impl::take_identity() {
+    telemetry_log.restart();
+    oom_kills.restart();
+    cpu_at_identity = read_cpu_times().value_or(CpuTimes{});
+    telemetry_log.add(TelemetryLog::Level::info, "agent", "identity taken",
+                      {{"generation", std::to_string(settings.generation)}});
+}
+
+Result<std::string> Agent::Impl::telemetry_json(std::uint64_t after) {
+    if (const std::uint64_t killed = oom_kills.take(); killed > 0)
+        telemetry_log.add(
+            TelemetryLog::Level::error, "process",
+            fmt::format("out of memory: the kernel killed {} process{}", killed, killed == 1 ? "" : "es"),
+            {{"killed", std::to_string(killed)}});
+    GB_TRY_ASSIGN(const CpuTimes now, read_cpu_times());
+    GB_TRY_ASSIGN(const std::string use, metrics_json(cpu_used_percent(cpu_at_identity, now)));
+    const TelemetryLog::Page page = telemetry_log.after(after);
+    // Counted from the identity on, so that the first reading means something without a second one.
+    return fmt::format(
+        R"({{"metrics":{},"cpu_busy_ticks":{},"cpu_total_ticks":{},"next":{},"dropped":{},"more":{},"entries":{}}})",
+        use, now.busy - std::min(now.busy, cpu_at_identity.busy),
+        now.total - std::min(now.total, cpu_at_identity.total), page.next, page.dropped, page.more,
+        page.entries);
+}
+
+awaitable<void> Agent::Impl::telemetry(Exchange& exchange) {
+    if (!is_control_plane(exchange.peer.address())) {
+        co_await reply_error(exchange, 403, "/telemetry is for the control plane only");
+        co_return;
+    }
+    const std::string text = exchange.target.get("after");
+    std::uint64_t after = 0;
+    auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), after);
+    if (!text.empty() && (ec != std::errc{} || end != text.data() + text.size())) {
+        co_await reply_error(exchange, 400, "after: must be a number");
+        co_return;
+    }
+    const Result<std::string> body = telemetry_json(after);
     if (body)
         co_await reply_json(exchange, 200, *body);
     else

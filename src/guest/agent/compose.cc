@@ -77,6 +77,7 @@ awaitable<void> FilesHttp::compose(Exchange& exchange) {
         co_await reply_error(exchange, done.error());
         co_return;
     }
+    log_written(request->destination, request->owner.name);
     co_await reply_json(exchange, 200, write_info(request->destination, {}));
 }
 

@@ -69,6 +69,8 @@ awaitable<Result<MoveResponse>> FilesystemService::move(const Exchange& exchange
         return move_entry(source, destination, owner);
     };
     GB_CO_TRY(co_await offload(pool_, std::move(work)));
+    log_.add(TelemetryLog::Level::info, "filesystem", fmt::format("moved: {} to {}", from.path, to.path),
+             {{"path", from.path}, {"destination", to.path}, {"user", from.caller.user->name}});
     GB_CO_TRY_ASSIGN(EntryInfo entry, entry_info(to.path, *to.caller.users));
     MoveResponse response;
     *response.mutable_entry() = std::move(entry);
@@ -94,6 +96,8 @@ awaitable<Result<RemoveResponse>> FilesystemService::remove(const Exchange& exch
         co_return fail(ErrorCode::invalid_argument, "the root directory cannot be removed");
     auto work = [path = place.path] { return remove_tree(path); };
     GB_CO_TRY(co_await offload(pool_, std::move(work)));
+    log_.add(TelemetryLog::Level::info, "filesystem", fmt::format("removed: {}", place.path),
+             {{"path", place.path}, {"user", place.caller.user->name}});
     co_return RemoveResponse();
 }
 

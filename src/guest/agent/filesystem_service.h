@@ -8,6 +8,7 @@
 #include "guest/agent/caller.h"
 #include "guest/agent/rpc.h"
 #include "guest/agent/settings.h"
+#include "guest/agent/telemetry_log.h"
 #include "proto/filesystem.pb.h"
 
 namespace gb::agent {
@@ -15,8 +16,9 @@ namespace gb::agent {
 class FilesystemService {
   public:
     // All of them must outlive the service.
-    FilesystemService(const Settings& settings, UserCache& users, boost::asio::thread_pool& pool)
-        : settings_(settings), users_(users), pool_(pool) {}
+    FilesystemService(const Settings& settings, UserCache& users, boost::asio::thread_pool& pool,
+                      TelemetryLog& log)
+        : settings_(settings), users_(users), pool_(pool), log_(log) {}
 
     // Answers a call of `method`; false when there is no such method.
     awaitable<bool> serve(Exchange& exchange, std::string_view method);
@@ -43,6 +45,7 @@ class FilesystemService {
     const Settings& settings_;
     UserCache& users_;
     boost::asio::thread_pool& pool_;
+    TelemetryLog& log_;
 };
 
 }  // namespace gb::agent

@@ -37,6 +37,8 @@ class Process : public std::enable_shared_from_this<Process> {
     [[nodiscard]] pid_t pid() const { return pid_; }
     [[nodiscard]] const ::process::ProcessConfig& config() const { return config_; }
     [[nodiscard]] const std::optional<std::string>& tag() const { return tag_; }
+    // How it ended, once its followers have been told.
+    [[nodiscard]] const EndEvent* end() const { return end_ ? std::get_if<EndEvent>(end_.get()) : nullptr; }
     [[nodiscard]] bool has_exited() const { return wait_status_.has_value(); }
     // Running, and not killed at its deadline a moment ago.
     [[nodiscard]] bool is_running() const { return !wait_status_ && !timed_out_; }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 
+#include "base/clock.h"
 #include "guest/agent/event_stream.h"
 #include "guest/agent/launch.h"
 
@@ -66,17 +67,27 @@ awaitable<bool> ProcessService::serve(Exchange& exchange, std::string_view metho
     co_return true;
 }
 
-awaitable<Result<ProcessService::ProcessPtr>> ProcessService::launch(Exchange& exchange,
-                                                                     const ::process::StartRequest& request) {
+awaitable<Result<ProcessService::Launched>> ProcessService::launch(Exchange& exchange,
+                                                                   const ::process::StartRequest& request) {
     GB_CO_TRY_ASSIGN(const Caller caller, identify(exchange.head, {}, settings_, users_));
     GB_CO_TRY_ASSIGN(Launch prepared,
                      prepare_launch(request, settings_, *caller.user, *caller.users, limits_));
-    co_return co_await table_.start(std::move(prepared));
+    LoggedProcess logged = describe(prepared, caller.user->name);
+    auto started = co_await table_.start(std::move(prepared));
+    if (!started) {
+        log_failed_start(log_, logged, started.error());
+        co_return std::unexpected(started.error());
+    }
+    logged.pid = (*started)->pid();
+    logged.started_ms = monotonic_ms();
+    log_start(log_, logged);
+    co_return Launched{*std::move(started), std::move(logged)};
 }
 
 awaitable<Status> ProcessService::start(StreamWriter& writer, const ::process::StartRequest& request) {
     Exchange& exchange = writer.exchange();
-    GB_CO_TRY_ASSIGN(const ProcessPtr process, co_await launch(exchange, request));
+    GB_CO_TRY_ASSIGN(Launched launched, co_await launch(exchange, request));
+    const ProcessPtr process = std::move(launched.process);
     Following following{process, process->subscribe(), keepalive_interval(exchange.head.headers)};
     following.started_it = true;
     auto timeout = call_timeout(exchange.head.headers);
@@ -84,8 +95,11 @@ awaitable<Status> ProcessService::start(StreamWriter& writer, const ::process::S
         following.deadline = Subscriber::Clock::now() + *timeout + kKillGrace;
         timeout = time_to_run(*timeout);
     }
-    process->begin(timeout, [this, weak = std::weak_ptr(process)] {
-        if (auto ended = weak.lock()) table_.retire(ended);
+    process->begin(timeout, [this, weak = std::weak_ptr(process), logged = std::move(launched.logged)] {
+        auto ended = weak.lock();
+        if (!ended) return;
+        if (ended->end() != nullptr) log_end(log_, logged, *ended->end());
+        table_.retire(ended);
     });
     co_await follow(writer, std::move(following));
     co_return Status{};

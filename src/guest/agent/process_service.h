@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "guest/agent/caller.h"
+#include "guest/agent/process_log.h"
 #include "guest/agent/process_table.h"
 #include "guest/agent/rpc.h"
 #include "guest/agent/settings.h"
@@ -15,8 +16,8 @@ class ProcessService {
   public:
     // All of them must outlive the service.
     ProcessService(ProcessTable& table, const Settings& settings, UserCache& users,
-                   const ProcessLimits& limits)
-        : table_(table), settings_(settings), users_(users), limits_(limits) {}
+                   const ProcessLimits& limits, TelemetryLog& log)
+        : table_(table), settings_(settings), users_(users), limits_(limits), log_(log) {}
 
     // Answers a call of `method`; false when there is no such method.
     awaitable<bool> serve(Exchange& exchange, std::string_view method);
@@ -27,7 +28,11 @@ class ProcessService {
     awaitable<Status> start(StreamWriter& writer, const ::process::StartRequest& request);
     awaitable<Status> connect(StreamWriter& writer, const ::process::ConnectRequest& request);
     awaitable<void> stream_input(Exchange& exchange);
-    awaitable<Result<ProcessPtr>> launch(Exchange& exchange, const ::process::StartRequest& request);
+    struct Launched {
+        ProcessPtr process;
+        LoggedProcess logged;
+    };
+    awaitable<Result<Launched>> launch(Exchange& exchange, const ::process::StartRequest& request);
     awaitable<Result<::process::SendInputResponse>> send_input(Exchange& exchange,
                                                                const ::process::SendInputRequest& request);
     awaitable<Result<::process::CloseStdinResponse>> close_stdin(const ::process::CloseStdinRequest& request);
@@ -39,6 +44,7 @@ class ProcessService {
     const Settings& settings_;
     UserCache& users_;
     const ProcessLimits& limits_;
+    TelemetryLog& log_;
 };
 
 }  // namespace gb::agent

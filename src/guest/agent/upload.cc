@@ -2,6 +2,8 @@
 #include <optional>
 #include <set>
 
+#include <sys/stat.h>
+
 #include <fmt/format.h>
 
 #include "guest/agent/files_http.h"
@@ -130,6 +132,13 @@ awaitable<Result<std::vector<std::string>>> receive(Exchange& exchange, Uploader
 
 }  // namespace
 
+void FilesHttp::log_written(const std::string& path, const std::string& user) {
+    struct stat st{};
+    const bool there = ::stat(path.c_str(), &st) == 0;
+    log_.add(TelemetryLog::Level::info, "filesystem", fmt::format("uploaded: {}", path),
+             {{"path", path}, {"size", there ? std::to_string(st.st_size) : ""}, {"user", user}});
+}
+
 awaitable<void> FilesHttp::upload(Exchange& exchange) {
     const auto caller = identify(exchange.head, exchange.target.get("username"), settings_, users_);
     if (!caller) {
@@ -149,6 +158,7 @@ awaitable<void> FilesHttp::upload(Exchange& exchange) {
     for (const std::string& path : *written) {
         if (body.size() > 1) body += ",";
         body += write_info(path, uploader.metadata);
+        log_written(path, caller->user->name);
     }
     co_await reply_json(exchange, 200, body + "]");
 }
