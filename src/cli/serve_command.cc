@@ -22,6 +22,7 @@
 #include "control/housekeeping.h"
 #include "control/keys.h"
 #include "control/sandboxes.h"
+#include "control/webhooks.h"
 #include "http/server.h"
 #include "ingress/proxy.h"
 #include "ingress/signed_url.h"
@@ -142,6 +143,8 @@ Status serve(const ServeOptions& options) {
                             where.port(), address));
         return std::unexpected(bound.error());
     }
+    Webhooks webhooks(io.get_executor(), *store, readers, {.sender = {.allow_private = config.webhooks_to_private}});
+    webhooks.start();
     asio::cancellation_signal over;
     asio::co_spawn(io,
                    keep_house(*store, readers, {.retention = std::chrono::hours(24 * config.retention_days)}),
@@ -154,6 +157,7 @@ Status serve(const ServeOptions& options) {
         log::info("stopping", {{"sandboxes", keep ? "go on" : "end"}});
         server.stop();
         over.emit(asio::cancellation_type::all);
+        webhooks.stop();
         asio::co_spawn(io, shut_down(server, sandboxes, keep ? Sandboxing::keep : Sandboxing::end),
                        [&](const std::exception_ptr&) { io.stop(); });
     });
@@ -176,6 +180,7 @@ Status serve(const ServeOptions& options) {
     io.run();
     pool.join();  // before what their work refers to goes away
     readers.join();
+    webhooks.join();
     std::error_code ignored;
     fs::remove(server_file(options.node), ignored);
     return {};
