@@ -2,6 +2,8 @@
 import base64
 import hashlib
 import json
+import ssl
+import subprocess
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -138,3 +140,17 @@ def test_private_receivers_are_refused_unless_the_operator_allows_them(receiver)
         assert not receiver.requests and receiver.url not in server.log()
     finally:
         server.close()
+
+
+def test_a_certificate_that_nobody_vouches_for_gets_nothing(server, receiver, tmp_path):
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+                    "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", str(tmp_path / "key"),
+                    "-out", str(tmp_path / "certificate")], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "certificate", tmp_path / "key")
+    receiver.http.socket = context.wrap_socket(receiver.http.socket, server_side=True)
+    webhook = add_webhook(server, f"https://localhost:{receiver.http.server_port}/hook", ["created"])
+    create(server).kill()
+    eventually(lambda: f'"{webhook}"' in server.log() and "SSL peer certificate" in server.log())
+    assert not receiver.requests
+    server.request("DELETE", f"/events/webhooks/{webhook}")
