@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
+#include <set>
 #include <utility>
 
 #include <boost/asio/as_tuple.hpp>
@@ -76,6 +77,7 @@ struct Webhooks::State : std::enable_shared_from_this<State> {
     bool woken = false;
     bool stopping = false;
     std::map<std::string, Underway> underway;  // by the id of the delivery
+    std::set<std::string> ended;  // since the last look at the store, which may have seen them still
 
     void wake() {
         woken = true;
@@ -89,7 +91,9 @@ struct Webhooks::State : std::enable_shared_from_this<State> {
 
     bool may_begin(const Delivery& delivery) const {
         const Webhook& webhook = delivery.webhook;
-        if (underway.size() >= options.at_once || underway.contains(delivery.id)) return false;
+        if (underway.size() >= options.at_once || underway.contains(delivery.id) ||
+            ended.contains(delivery.id))
+            return false;
         if (count(&Underway::webhook_id, webhook.id) >= options.per_webhook) return false;
         if (count(&Underway::team_id, webhook.team_id) >= options.per_team) return false;
         return std::ranges::none_of(underway, [&](const auto& item) {
@@ -114,8 +118,9 @@ struct Webhooks::State : std::enable_shared_from_this<State> {
     // Begins what can begin now. How many that were.
     awaitable<Result<std::size_t>> begin_due(std::int64_t now) {
         if (underway.size() >= options.at_once) co_return 0U;
-        GB_CO_TRY_ASSIGN(auto due,
-                         co_await offload(readers, [&] { return store.due_deliveries(query(now)); }));
+        ended.clear();
+        const DeliveryQuery wanted = query(now);  // here, on the thread that `underway` belongs to
+        GB_CO_TRY_ASSIGN(auto due, co_await offload(readers, [&] { return store.due_deliveries(wanted); }));
         std::size_t begun = 0;
         for (Delivery& delivery : due) {
             if (stopping || !may_begin(delivery)) continue;
@@ -193,6 +198,7 @@ struct Webhooks::State : std::enable_shared_from_this<State> {
             recorded = co_await offload(self->senders, [&] { return self->record(delivery, attempt); });
         }
         self->underway.erase(delivery.id);
+        self->ended.insert(delivery.id);
         self->wake();
     }
 };
