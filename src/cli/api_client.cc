@@ -22,20 +22,41 @@ namespace asio = boost::asio;
 namespace json = boost::json;
 constexpr std::chrono::seconds kLimit{120};
 
-asio::awaitable<Result<json::value>> exchange(asio::ip::tcp::endpoint where, http::RequestHead head, std::string body) {
-    GB_CO_TRY_ASSIGN(auto connection, co_await http::ClientConnection::connect(where, std::chrono::seconds(5)));
-    GB_CO_TRY_ASSIGN(auto response, co_await connection.request(std::move(head), body, std::size_t{256} << 20));
+asio::awaitable<Result<std::string>> exchange(asio::ip::tcp::endpoint where, http::RequestHead head,
+                                              std::string body) {
+    GB_CO_TRY_ASSIGN(auto connection,
+                     co_await http::ClientConnection::connect(where, std::chrono::seconds(5)));
+    GB_CO_TRY_ASSIGN(auto response,
+                     co_await connection.request(std::move(head), body, std::size_t{256} << 20));
+    if (response.head.status / 100 == 2) co_return std::move(response.body);
     boost::system::error_code ec;
-    json::value value = response.body.empty() ? json::value() : json::parse(response.body, ec);
-    if (response.head.status / 100 == 2) {
-        if (ec) co_return fail(ErrorCode::internal, "the server's answer is not JSON");
-        co_return value;
-    }
+    json::value value = json::parse(response.body, ec);
     std::string message = fmt::format("the server answered {}", response.head.status);
     if (!ec && value.is_object())
-        if (const json::value* text = value.get_object().if_contains("message"); text != nullptr && text->is_string())
+        if (const json::value* text = value.get_object().if_contains("message");
+            text != nullptr && text->is_string())
             message = std::string(text->get_string());
     co_return fail(code_from_http(response.head.status), message);
+}
+
+Result<std::string> running_url(const NodeOptions& options) {
+    auto text = read_file(server_file(options));
+    boost::system::error_code ec;
+    json::value value = text ? json::parse(*text, ec) : json::value();
+    const json::value* found = !ec && value.is_object() ? value.get_object().if_contains("url") : nullptr;
+    if (found == nullptr || !found->is_string())
+        return fail(
+            ErrorCode::not_found,
+            fmt::format("no server runs with the data folder {}: start one with `glovebox serve`, or name "
+                        "another folder with --data-dir",
+                        options.data_dir.string()));
+    return std::string(found->get_string());
+}
+
+Result<std::string> first_line(const std::filesystem::path& file, std::string_view what) {
+    auto stored = read_file(file);
+    if (!stored) return std::unexpected(stored.error().with(what));
+    return stored->substr(0, stored->find('\n'));
 }
 
 }  // namespace
@@ -49,24 +70,20 @@ Result<ServerAddress> find_server(const NodeOptions& options, bool data_dir_give
 
 Result<ServerAddress> find_local_server(const NodeOptions& options) {
     ServerAddress out;
-    auto text = read_file(server_file(options));
-    boost::system::error_code ec;
-    json::value value = text ? json::parse(*text, ec) : json::value();
-    const json::value* found = !ec && value.is_object() ? value.get_object().if_contains("url") : nullptr;
-    if (found == nullptr || !found->is_string())
-        return fail(ErrorCode::not_found,
-                    fmt::format("no server runs with the data folder {}: start one with `glovebox serve`, or name "
-                                "another folder with --data-dir",
-                                options.data_dir.string()));
-    out.url = std::string(found->get_string());
-    auto stored = read_file(key_file(options));
-    if (!stored) return std::unexpected(stored.error().with("the default API key"));
-    out.key = stored->substr(0, stored->find('\n'));
+    GB_TRY_ASSIGN(out.url, running_url(options));
+    GB_TRY_ASSIGN(out.key, first_line(key_file(options), "the default API key"));
     return out;
 }
 
-Result<json::value> call_api(const ServerAddress& server, const std::string& method, const std::string& path,
-                             const std::string& body) {
+Result<ServerAddress> find_operator_server(const NodeOptions& options) {
+    ServerAddress out;
+    GB_TRY_ASSIGN(out.url, running_url(options));
+    GB_TRY_ASSIGN(out.admin_token, first_line(admin_token_file(options), "the operator's token"));
+    return out;
+}
+
+Result<std::string> call_api_text(const ServerAddress& server, const std::string& method,
+                                  const std::string& path, const std::string& body) {
     auto url = boost::urls::parse_uri(server.url);
     if (!url || url->scheme() != "http")
         return fail(ErrorCode::invalid_argument, fmt::format("'{}' is not an http:// URL", server.url));
@@ -76,20 +93,36 @@ Result<json::value> call_api(const ServerAddress& server, const std::string& met
     std::string port = url->port().empty() ? "80" : std::string(url->port().data(), url->port().size());
     auto places = resolver.resolve(std::string(url->host_address()), port, ec);
     if (ec || places.empty())
-        return fail(ErrorCode::unavailable, fmt::format("{} cannot be resolved: {}", server.url, ec.message()));
-    http::RequestHead head{method, path, {{"Host", std::string(url->encoded_host_and_port())}, {"X-API-Key", server.key}}};
+        return fail(ErrorCode::unavailable,
+                    fmt::format("{} cannot be resolved: {}", server.url, ec.message()));
+    http::RequestHead head{method, path, {{"Host", std::string(url->encoded_host_and_port())}}};
+    if (server.admin_token.empty())
+        head.headers.add("X-API-Key", server.key);
+    else
+        head.headers.add("X-Admin-Token", server.admin_token);
     if (!body.empty()) head.headers.add("Content-Type", "application/json");
-    std::optional<Result<json::value>> result;
+    std::optional<Result<std::string>> result;
     asio::co_spawn(io, exchange(places.begin()->endpoint(), std::move(head), body),
-                   [&](const std::exception_ptr& failure, Result<json::value> value) {
+                   [&](const std::exception_ptr& failure, Result<std::string> value) {
                        if (failure) std::rethrow_exception(failure);
                        result = std::move(value);
                    });
     io.run_for(kLimit);
     if (!result) return fail(ErrorCode::deadline_exceeded, fmt::format("no answer from {}", server.url));
-    if (!*result && result->error().code == ErrorCode::unavailable && result->error().message.starts_with("connect"))
+    if (!*result && result->error().code == ErrorCode::unavailable &&
+        result->error().message.starts_with("connect"))
         return std::unexpected(result->error().with("is the server running? start it with `glovebox serve`"));
     return *std::move(result);
+}
+
+Result<json::value> call_api(const ServerAddress& server, const std::string& method, const std::string& path,
+                             const std::string& body) {
+    GB_TRY_ASSIGN(std::string text, call_api_text(server, method, path, body));
+    if (text.empty()) return json::value();
+    boost::system::error_code ec;
+    json::value value = json::parse(text, ec);
+    if (ec) return fail(ErrorCode::internal, "the server's answer is not JSON");
+    return value;
 }
 
 }  // namespace gb::cli

@@ -11,8 +11,9 @@
 namespace gb::cli {
 
 struct ServerAddress {
-    std::string url;  // http://host:port
-    std::string key;
+    std::string url;          // http://host:port
+    std::string key;          // of a team
+    std::string admin_token;  // the operator's; when it is there, it is sent instead of the key
 };
 
 // The server of the data folder. not_found says how to start one.
@@ -20,8 +21,14 @@ Result<ServerAddress> find_local_server(const NodeOptions& options);
 // The one that E2B_API_URL and E2B_API_KEY name, unless a data folder was given; else the local one.
 Result<ServerAddress> find_server(const NodeOptions& options, bool data_dir_given);
 
+// The server of the data folder, for its operator: who may read the admin token there.
+Result<ServerAddress> find_operator_server(const NodeOptions& options);
+
+// The body of the answer as it came.
+Result<std::string> call_api_text(const ServerAddress& server, const std::string& method,
+                                  const std::string& path, const std::string& body = "");
 // The JSON answer; null when it has no body. The server's own error message on failure.
-Result<boost::json::value> call_api(const ServerAddress& server, const std::string& method, const std::string& path,
-                                    const std::string& body = "");
+Result<boost::json::value> call_api(const ServerAddress& server, const std::string& method,
+                                    const std::string& path, const std::string& body = "");
 
 }  // namespace gb::cli

@@ -23,6 +23,7 @@
 #include "control/keys.h"
 #include "control/sandboxes.h"
 #include "control/telemetry.h"
+#include "control/webhooks.h"
 #include "http/server.h"
 #include "http/tls.h"
 #include "ingress/proxy.h"
@@ -184,6 +185,8 @@ Status serve(const ServeOptions& options) {
     tcp::endpoint bound;
     GB_TRY(listen_plain(server, where, bound));
     asio::cancellation_signal over, telemetry_over;  // a signal has one slot
+    Webhooks webhooks(io.get_executor(), *store, readers, {.sender = {.allow_private = config.webhooks_to_private}});
+    webhooks.start();
     asio::co_spawn(io,
                    keep_house(*store, readers, {.retention = std::chrono::hours(24 * config.retention_days)}),
                    asio::bind_cancellation_slot(over.slot(), asio::detached));
@@ -197,6 +200,7 @@ Status serve(const ServeOptions& options) {
         server.stop();
         over.emit(asio::cancellation_type::all);
         telemetry_over.emit(asio::cancellation_type::all);
+        webhooks.stop();
         asio::co_spawn(io, shut_down(server, sandboxes, keep ? Sandboxing::keep : Sandboxing::end),
                        [&](const std::exception_ptr&) { io.stop(); });
     });
@@ -221,6 +225,7 @@ Status serve(const ServeOptions& options) {
     io.run();
     pool.join();  // before what their work refers to goes away
     readers.join();
+    webhooks.join();
     std::error_code ignored;
     fs::remove(server_file(options.node), ignored);
     return {};

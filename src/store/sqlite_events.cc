@@ -8,9 +8,10 @@ namespace gb {
 namespace sqlite {
 
 void put(SQLite::Database& db, const Event& e) {
-    SQLite::Statement s(db,
-                        "INSERT INTO event (id, type, time_ms, team_id, sandbox_id, run_id, template_id, build_id, "
-                        "data) VALUES (?,?,?,?,?,?,?,?,?)");
+    SQLite::Statement s(
+        db,
+        "INSERT INTO event (id, type, time_ms, team_id, sandbox_id, run_id, template_id, build_id, "
+        "data) VALUES (?,?,?,?,?,?,?,?,?)");
     SQLite::bind(s, e.id, e.type, e.time_ms, e.team_id, e.sandbox_id, e.run_id, e.template_id, e.build_id,
                  e.data_json);
     s.exec();
@@ -40,7 +41,8 @@ Event read_event(SQLite::Statement& q, int at) {
 namespace {
 
 constexpr int kWebhookColumnCount = 8;
-constexpr const char* kWebhookColumns = "w.id, w.team_id, w.name, w.url, w.secret, w.enabled, w.events, w.created_ms";
+constexpr const char* kWebhookColumns =
+    "w.id, w.team_id, w.name, w.url, w.secret, w.enabled, w.events, w.created_ms";
 
 Webhook read_webhook(SQLite::Statement& q, int at) {
     return {q.getColumn(at).getString(),
@@ -71,16 +73,18 @@ Result<std::vector<Event>> SqliteStore::events(const EventQuery& query) {
 }
 
 Status SqliteStore::put_webhook(const Webhook& w) {
-    return db_.write("record a webhook", [&](SQLite::Database& db) {
+    Status done = db_.write("record a webhook", [&](SQLite::Database& db) {
         // No REPLACE: it would delete the row, and with it what is on its way.
         SQLite::Statement s(db,
                             "INSERT INTO webhook VALUES (?,?,?,?,?,?,?,?) ON CONFLICT(id) DO UPDATE SET "
                             "name=excluded.name, url=excluded.url, secret=excluded.secret, "
                             "enabled=excluded.enabled, events=excluded.events");
-        SQLite::bind(s, w.id, w.team_id, w.name, w.url, w.secret, w.enabled ? 1 : 0, sqlite::to_json(w.events),
-                     w.created_ms);
+        SQLite::bind(s, w.id, w.team_id, w.name, w.url, w.secret, w.enabled ? 1 : 0,
+                     sqlite::to_json(w.events), w.created_ms);
         s.exec();
     });
+    if (done) tell_of_delivery();  // what waited while it was disabled
+    return done;
 }
 
 Result<std::vector<Webhook>> SqliteStore::webhooks(std::string_view team_id) {
@@ -102,20 +106,55 @@ Status SqliteStore::remove_webhook(std::string_view team_id, std::string_view id
     });
 }
 
-Result<std::vector<Delivery>> SqliteStore::due_deliveries(std::int64_t now_ms, std::size_t limit) {
+Result<std::vector<Delivery>> SqliteStore::due_deliveries(const DeliveryQuery& query) {
     std::vector<Delivery> out;
     GB_TRY(db_.read("list the deliveries", [&](SQLite::Database& db) {
-        SQLite::Statement q(db, std::string("SELECT d.id, d.attempts, ") + kWebhookColumns + ", " +
-                                    sqlite::kEventColumns +
-                                    " FROM delivery d JOIN webhook w ON w.id = d.webhook_id JOIN event e ON "
-                                    "e.sequence = d.event_sequence WHERE d.due_ms <= ? AND w.enabled = 1 "
-                                    "ORDER BY d.due_ms, e.sequence LIMIT ?");
-        SQLite::bind(q, now_ms, static_cast<std::int64_t>(limit));
-        while (q.executeStep())
-            out.push_back({q.getColumn(0).getString(), read_webhook(q, 2),
-                           sqlite::read_event(q, 2 + kWebhookColumnCount), q.getColumn(1).getInt()});
+        std::vector<Webhook> waiting;
+        SQLite::Statement hooks(
+            db,
+            std::string("SELECT ") + kWebhookColumns +
+                ", (SELECT MIN(d.due_ms) FROM delivery d WHERE d.webhook_id = w.id) AS oldest FROM webhook w "
+                "WHERE w.enabled = 1 AND oldest <= ? AND w.id NOT IN (SELECT value FROM json_each(?)) AND "
+                "w.team_id NOT IN (SELECT value FROM json_each(?)) ORDER BY oldest, w.id LIMIT ?");
+        SQLite::bind(hooks, query.now_ms, sqlite::to_json(query.not_webhooks),
+                     sqlite::to_json(query.not_teams), static_cast<std::int64_t>(query.webhooks));
+        while (hooks.executeStep()) waiting.push_back(read_webhook(hooks, 0));
+        SQLite::Statement due(
+            db, std::string("SELECT d.id, d.attempts, ") + sqlite::kEventColumns +
+                    " FROM delivery d JOIN event e ON e.sequence = d.event_sequence WHERE "
+                    "d.webhook_id = ? AND d.due_ms <= ? ORDER BY d.due_ms, d.event_sequence LIMIT ?");
+        for (const Webhook& webhook : waiting) {
+            SQLite::bind(due, webhook.id, query.now_ms, static_cast<std::int64_t>(query.per_webhook));
+            while (due.executeStep())
+                out.push_back({due.getColumn(0).getString(), webhook, sqlite::read_event(due, 2),
+                               due.getColumn(1).getInt()});
+            due.reset();
+        }
     }));
     return out;
+}
+
+Result<std::optional<std::int64_t>> SqliteStore::next_delivery_ms(std::int64_t now_ms) {
+    std::optional<std::int64_t> out;
+    GB_TRY(db_.read("look for the next delivery", [&](SQLite::Database& db) {
+        SQLite::Statement q(
+            db,
+            "SELECT d.due_ms FROM delivery d JOIN webhook w ON w.id = d.webhook_id WHERE d.due_ms > ? "
+            "AND w.enabled = 1 ORDER BY d.due_ms LIMIT 1");
+        q.bind(1, now_ms);
+        if (q.executeStep()) out = q.getColumn(0).getInt64();
+    }));
+    return out;
+}
+
+void SqliteStore::on_delivery(std::function<void()> callback) {
+    std::lock_guard lock(telling_);
+    on_delivery_ = std::move(callback);
+}
+
+void SqliteStore::tell_of_delivery() {
+    std::lock_guard lock(telling_);
+    if (on_delivery_) on_delivery_();
 }
 
 Status SqliteStore::finish_delivery(std::string_view id) {

@@ -31,16 +31,18 @@ SandboxState to_state(const std::string& text) {
 }
 
 constexpr const char* kSandboxColumns =
-    "id, team_id, template_id, template_name, build_id, state, run_id, started_ms, ends_ms, timeout_s, cpu_count, "
-    "memory_mib, disk_mib, secure, auto_pause, auto_pause_memory, auto_resume, paused_with_memory, public_traffic, "
+    "id, team_id, template_id, template_name, build_id, state, run_id, started_ms, ends_ms, timeout_s, "
+    "cpu_count, "
+    "memory_mib, disk_mib, secure, auto_pause, auto_pause_memory, auto_resume, paused_with_memory, "
+    "public_traffic, "
     "mask_request_host, allow_internet_access, network, allow_out, deny_out, metadata, env_vars";
 
 void put(SQLite::Database& db, const SandboxRecord& r) {
     SQLite::Statement s(db, std::string("INSERT OR REPLACE INTO sandbox (") + kSandboxColumns +
                                 ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
     SQLite::bind(s, r.id, r.team_id, r.template_id, r.template_name, r.build_id, to_text(r.state), r.run_id,
-                 r.started_ms, r.ends_ms, r.timeout_s, r.cpu_count, r.memory_mib, r.disk_mib, r.secure ? 1 : 0,
-                 r.auto_pause ? 1 : 0, r.auto_pause_memory ? 1 : 0, r.auto_resume ? 1 : 0,
+                 r.started_ms, r.ends_ms, r.timeout_s, r.cpu_count, r.memory_mib, r.disk_mib,
+                 r.secure ? 1 : 0, r.auto_pause ? 1 : 0, r.auto_pause_memory ? 1 : 0, r.auto_resume ? 1 : 0,
                  r.paused_with_memory ? 1 : 0, r.public_traffic ? 1 : 0, r.mask_request_host);
     if (r.allow_internet_access)
         s.bind(21, *r.allow_internet_access ? 1 : 0);
@@ -117,9 +119,14 @@ void apply(SQLite::Database& db, const Change& change) {
 }  // namespace
 
 void SqliteStore::submit(Change change, std::function<void(Status)> done) {
+    const bool tells = !change.events.empty();
     db_.submit(
         "record a sandbox", [change = std::move(change)](SQLite::Database& db) { apply(db, change); },
-        std::move(done));
+        [this, tells, done = std::move(done)](Status status) {
+            const bool stored = status.has_value();
+            done(std::move(status));
+            if (tells && stored) tell_of_delivery();
+        });
 }
 
 Result<std::vector<SandboxRecord>> SqliteStore::sandboxes() {
@@ -131,7 +138,8 @@ Result<std::vector<SandboxRecord>> SqliteStore::sandboxes() {
     return out;
 }
 
-Result<std::vector<SandboxRun>> SqliteStore::runs(std::string_view team_id, std::int64_t from_ms, std::int64_t to_ms) {
+Result<std::vector<SandboxRun>> SqliteStore::runs(std::string_view team_id, std::int64_t from_ms,
+                                                  std::int64_t to_ms) {
     std::vector<SandboxRun> out;
     GB_TRY(db_.read("list the runs", [&](SQLite::Database& db) {
         SQLite::Statement q(db, std::string("SELECT ") + kRunColumns +

@@ -8,7 +8,7 @@ namespace gb {
 namespace {
 
 // Each entry takes the schema one version further; entries are never changed once released.
-constexpr std::array<const char*, 2> kMigrations{
+constexpr std::array<const char*, 3> kMigrations{
     R"sql(
     CREATE TABLE team (
         id TEXT PRIMARY KEY, name TEXT NOT NULL, slug TEXT NOT NULL UNIQUE,
@@ -69,6 +69,10 @@ constexpr std::array<const char*, 2> kMigrations{
         sandbox_id TEXT NOT NULL, time_ms INTEGER NOT NULL, team_id TEXT NOT NULL, level INTEGER NOT NULL,
         message TEXT NOT NULL, fields TEXT NOT NULL) STRICT;
     CREATE INDEX log_sandbox ON log(sandbox_id, time_ms);
+    )sql",
+    // What waits for one webhook, oldest first.
+    R"sql(
+    CREATE INDEX delivery_webhook ON delivery(webhook_id, due_ms, event_sequence);
     )sql",
 };
 

@@ -1,7 +1,9 @@
 // The store on SQLite; its methods are in one file for each kind of row.
 #pragma once
 
+#include <functional>
 #include <map>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -25,7 +27,8 @@ class SqliteStore final : public Store {
 
     void submit(Change change, std::function<void(Status)> done) override;
     Result<std::vector<SandboxRecord>> sandboxes() override;
-    Result<std::vector<SandboxRun>> runs(std::string_view team_id, std::int64_t from_ms, std::int64_t to_ms) override;
+    Result<std::vector<SandboxRun>> runs(std::string_view team_id, std::int64_t from_ms,
+                                         std::int64_t to_ms) override;
     Result<std::vector<SandboxRun>> open_runs() override;
     Status see_open_runs(std::int64_t now_ms) override;
 
@@ -33,9 +36,11 @@ class SqliteStore final : public Store {
     Status put_webhook(const Webhook& webhook) override;
     Result<std::vector<Webhook>> webhooks(std::string_view team_id) override;
     Status remove_webhook(std::string_view team_id, std::string_view id) override;
-    Result<std::vector<Delivery>> due_deliveries(std::int64_t now_ms, std::size_t limit) override;
+    Result<std::vector<Delivery>> due_deliveries(const DeliveryQuery& query) override;
+    Result<std::optional<std::int64_t>> next_delivery_ms(std::int64_t now_ms) override;
     Status finish_delivery(std::string_view id) override;
     Status postpone_delivery(std::string_view id, int attempts, std::int64_t due_ms) override;
+    void on_delivery(std::function<void()> callback) override;
 
     Status add_metrics(const std::vector<MetricPoint>& points) override;
     Result<std::vector<MetricPoint>> metrics(const MetricQuery& query) override;
@@ -46,7 +51,11 @@ class SqliteStore final : public Store {
     Status forget_before(std::int64_t time_ms) override;
 
   private:
-    SqliteDatabase db_;
+    void tell_of_delivery();
+
+    std::mutex telling_;
+    std::function<void()> on_delivery_;
+    SqliteDatabase db_;  // last: its thread ends before what it calls goes away
 };
 
 namespace sqlite {
@@ -61,7 +70,8 @@ void put(SQLite::Database& db, const Event& event);
 void put(SQLite::Database& db, const std::vector<LogEntry>& entries);
 Event read_event(SQLite::Statement& query, int first_column);  // columns as in kEventColumns
 inline constexpr const char* kEventColumns =
-    "e.sequence, e.id, e.type, e.time_ms, e.team_id, e.sandbox_id, e.run_id, e.template_id, e.build_id, e.data";
+    "e.sequence, e.id, e.type, e.time_ms, e.team_id, e.sandbox_id, e.run_id, e.template_id, e.build_id, "
+    "e.data";
 
 }  // namespace sqlite
 }  // namespace gb

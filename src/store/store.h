@@ -1,5 +1,6 @@
-// Durable state. A change that returned success has reached the disk. Calls block (a few microseconds for a read, about
-// a millisecond for a write) and may come from any thread; writes of several threads share one synchronisation.
+// Durable state. A change that returned success has reached the disk. Calls block (a few microseconds for a
+// read, about a millisecond for a write) and may come from any thread; writes of several threads share one
+// synchronisation.
 #pragma once
 
 #include <functional>
@@ -46,6 +47,14 @@ struct LogQuery {
     std::string search;       // part of the message; empty: all
 };
 
+struct DeliveryQuery {
+    std::int64_t now_ms = 0;                // of those that are due
+    std::size_t webhooks = 100;             // at most so many of them,
+    std::size_t per_webhook = 100;          // and at most so many deliveries of each
+    std::vector<std::string> not_webhooks;  // ids of those that are left out
+    std::vector<std::string> not_teams;
+};
+
 class Store {
   public:
     virtual ~Store() = default;
@@ -65,7 +74,8 @@ class Store {
     virtual Result<std::vector<SandboxRecord>> sandboxes() = 0;
 
     // Runs that touch [from, to), oldest first; all teams when team_id is empty.
-    virtual Result<std::vector<SandboxRun>> runs(std::string_view team_id, std::int64_t from_ms, std::int64_t to_ms) = 0;
+    virtual Result<std::vector<SandboxRun>> runs(std::string_view team_id, std::int64_t from_ms,
+                                                 std::int64_t to_ms) = 0;
     virtual Result<std::vector<SandboxRun>> open_runs() = 0;
     virtual Status see_open_runs(std::int64_t now_ms) = 0;  // they are known to run still
 
@@ -73,10 +83,17 @@ class Store {
     virtual Status put_webhook(const Webhook& webhook) = 0;
     virtual Result<std::vector<Webhook>> webhooks(std::string_view team_id) = 0;
     virtual Status remove_webhook(std::string_view team_id, std::string_view id) = 0;  // not_found
-    // Deliveries whose time has come, oldest first.
-    virtual Result<std::vector<Delivery>> due_deliveries(std::int64_t now_ms, std::size_t limit) = 0;
+    // Deliveries whose time has come, to webhooks that are enabled. Webhooks come in the order of the oldest
+    // that waits for them, the deliveries of each oldest first: one that has a thousand waiting hides no
+    // other.
+    virtual Result<std::vector<Delivery>> due_deliveries(const DeliveryQuery& query) = 0;
+    // When the first delivery after `now_ms` becomes due. Nothing: there is none.
+    virtual Result<std::optional<std::int64_t>> next_delivery_ms(std::int64_t now_ms) = 0;
     virtual Status finish_delivery(std::string_view id) = 0;
     virtual Status postpone_delivery(std::string_view id, int attempts, std::int64_t due_ms) = 0;
+    // `callback` is called on a thread of the store when there may be something new to deliver. One at a
+    // time; an empty one ends it, and is not called any more when this returns.
+    virtual void on_delivery(std::function<void()> callback) = 0;
 
     virtual Status add_metrics(const std::vector<MetricPoint>& points) = 0;
     virtual Result<std::vector<MetricPoint>> metrics(const MetricQuery& query) = 0;  // oldest first
@@ -88,8 +105,8 @@ class Store {
     virtual Status forget_before(std::int64_t time_ms) = 0;
 };
 
-// SQLite in WAL mode with full synchronisation. Creates the file (0600) and brings its schema up to date; a file of a
-// newer version of the program is refused.
+// SQLite in WAL mode with full synchronisation. Creates the file (0600) and brings its schema up to date; a
+// file of a newer version of the program is refused.
 Result<std::unique_ptr<Store>> open_sqlite_store(const std::string& path);
 
 }  // namespace gb

@@ -1,9 +1,9 @@
 #include "store/store.h"
 
-#include <sys/stat.h>
-
 #include <atomic>
 #include <thread>
+
+#include <sys/stat.h>
 
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <gtest/gtest.h>
@@ -135,7 +135,8 @@ TEST_F(StoreTest, RunsAreFoundByTeamAndTime) {
     auto run = [](std::string id, std::string team, std::int64_t from, std::int64_t to) {
         return SandboxRun{std::move(id), "i1", std::move(team), "tid", 2, 512, from, from, to};
     };
-    ASSERT_TRUE(store_->commit({.put_runs = {run("a", "t1", 100, 200), run("b", "t1", 300, 0), run("c", "t2", 100, 200)}}));
+    ASSERT_TRUE(store_->commit(
+        {.put_runs = {run("a", "t1", 100, 200), run("b", "t1", 300, 0), run("c", "t2", 100, 200)}}));
     EXPECT_EQ(store_->runs("t1", 0, 1000)->size(), 2U);
     EXPECT_EQ(store_->runs("", 0, 1000)->size(), 3U);
     EXPECT_EQ(store_->runs("t1", 200, 300)->size(), 0U);
@@ -169,36 +170,62 @@ TEST_F(StoreTest, EventsArePagedAndReachTheWebhooksThatWantThem) {
     EXPECT_EQ(store_->events({.team_id = "t1", .types = {"killed"}})->size(), 1U);
     EXPECT_TRUE(store_->events({.team_id = "t2"})->empty());
 
-    auto due = store_->due_deliveries(2000, 100);
+    auto due = store_->due_deliveries({.now_ms = 2000});
     ASSERT_EQ(due->size(), 5U);
     EXPECT_EQ(due->at(0).event.id, "e0");
     EXPECT_EQ(due->at(0).webhook.id, "w1");
     EXPECT_EQ(due->at(4).webhook.id, "w2");
+    // One that has many waiting hides no other.
+    auto fair = store_->due_deliveries({.now_ms = 2000, .webhooks = 2, .per_webhook = 1});
+    ASSERT_EQ(fair->size(), 2U);
+    EXPECT_EQ(fair->at(0).event.id, "e0");
+    EXPECT_EQ(fair->at(1).webhook.id, "w2");
+    EXPECT_EQ(store_->due_deliveries({.now_ms = 2000, .not_webhooks = {"w1"}})->size(), 1U);
+    EXPECT_TRUE(store_->due_deliveries({.now_ms = 2000, .not_teams = {"t1"}})->empty());
+    EXPECT_EQ(store_->next_delivery_ms(999), 1000);
+    EXPECT_EQ(*store_->next_delivery_ms(2000), std::nullopt);
     ASSERT_TRUE(store_->finish_delivery(due->at(0).id));
     ASSERT_TRUE(store_->postpone_delivery(due->at(1).id, 3, 9000));
-    EXPECT_EQ(store_->due_deliveries(2000, 100)->size(), 3U);
-    EXPECT_EQ(store_->due_deliveries(9000, 100)->back().attempts, 3);
+    EXPECT_EQ(store_->due_deliveries({.now_ms = 2000})->size(), 3U);
+    EXPECT_EQ(store_->due_deliveries({.now_ms = 9000})->at(2).attempts, 3);  // the last of w1 now
     wants.name = "renamed";
     ASSERT_TRUE(store_->put_webhook(wants));  // keeps what is on its way
-    EXPECT_EQ(store_->due_deliveries(9000, 100)->size(), 4U);
+    EXPECT_EQ(store_->due_deliveries({.now_ms = 9000})->size(), 4U);
     EXPECT_EQ(store_->webhooks("t1")->at(0).name, "renamed");
     ASSERT_TRUE(store_->remove_webhook("t1", "w1"));
-    EXPECT_EQ(store_->due_deliveries(9000, 100)->size(), 1U);
+    EXPECT_EQ(store_->due_deliveries({.now_ms = 9000})->size(), 1U);
     EXPECT_FALSE(store_->remove_webhook("t2", "w2"));
     ASSERT_TRUE(store_->forget_before(INT64_MAX));
     EXPECT_TRUE(store_->events({.team_id = "t1"})->empty());
-    EXPECT_TRUE(store_->due_deliveries(9000, 100)->empty());
+    EXPECT_TRUE(store_->due_deliveries({.now_ms = 9000})->empty());
+}
+
+TEST_F(StoreTest, TellsOfWhatMayBeDelivered) {
+    std::atomic<int> told = 0;
+    store_->on_delivery([&] { ++told; });
+    ASSERT_TRUE(store_->put_webhook({.id = "w", .team_id = "t1", .events = {"created"}}));
+    EXPECT_EQ(told, 1);
+    ASSERT_TRUE(store_->commit({}));  // no event
+    ASSERT_TRUE(
+        store_->commit({.events = {{.id = "e", .type = "created", .team_id = "t1", .data_json = "{}"}}}));
+    ASSERT_TRUE(store_->commit({}));  // what the store's thread did before is over
+    EXPECT_EQ(told, 2);
+    store_->on_delivery({});
+    ASSERT_TRUE(store_->put_webhook({.id = "w", .team_id = "t1", .events = {"created"}}));
+    EXPECT_EQ(told, 2);
 }
 
 TEST_F(StoreTest, MetricsAndLogsAreKeptByTime) {
-    ASSERT_TRUE(store_->add_metrics({{"i1", "t1", 1000, 2, 12.5, 1, 2, 3, 4, 5}, {"i1", "t1", 2000, 2, 50, 1, 2, 3, 4, 5}}));
+    ASSERT_TRUE(store_->add_metrics(
+        {{"i1", "t1", 1000, 2, 12.5, 1, 2, 3, 4, 5}, {"i1", "t1", 2000, 2, 50, 1, 2, 3, 4, 5}}));
     ASSERT_TRUE(store_->add_metrics({{"i2", "t1", 1500, 1, 0, 0, 0, 0, 0, 0}}));
     EXPECT_EQ(store_->metrics({.sandbox_id = "i1"})->size(), 2U);
     EXPECT_EQ(store_->metrics({.sandbox_id = "i1", .from_ms = 1001})->at(0).cpu_used_pct, 50);
     auto latest = store_->latest_metrics({"i1", "none", "i2"});
     ASSERT_EQ(latest->size(), 2U);
     EXPECT_EQ(latest->at(0).time_ms, 2000);
-    ASSERT_TRUE(store_->add_logs({{1, "i1", "t1", "debug", "one", {}}, {2, "i1", "t1", "error", "two", {{"k", "v"}}}}));
+    ASSERT_TRUE(store_->add_logs(
+        {{1, "i1", "t1", "debug", "one", {}}, {2, "i1", "t1", "error", "two", {{"k", "v"}}}}));
     EXPECT_EQ(store_->logs({.sandbox_id = "i1"})->at(0).message, "one");
     EXPECT_EQ(store_->logs({.sandbox_id = "i1", .newest_first = true, .limit = 1})->at(0).message, "two");
     EXPECT_EQ(store_->logs({.sandbox_id = "i1", .least_level = "warn"})->at(0).fields.at("k"), "v");
@@ -212,11 +239,16 @@ TEST_F(StoreTest, AFileOfTheFirstVersionIsBroughtUpToDate) {
     {
         SQLite::Database db(path, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
         db.exec(
-            "CREATE TABLE team (id TEXT PRIMARY KEY, name TEXT NOT NULL, slug TEXT NOT NULL UNIQUE, max_sandboxes "
-            "INTEGER NOT NULL, max_lifetime_s INTEGER NOT NULL) STRICT; CREATE TABLE api_key (id TEXT PRIMARY KEY, "
-            "team_id TEXT NOT NULL REFERENCES team(id) ON DELETE CASCADE, name TEXT NOT NULL, hash TEXT NOT NULL "
-            "UNIQUE, mask TEXT NOT NULL, created_ms INTEGER NOT NULL) STRICT; CREATE TABLE sandbox (id TEXT PRIMARY "
-            "KEY, team_id TEXT NOT NULL) STRICT; INSERT INTO team VALUES ('t9','Old','old',7,60); INSERT INTO api_key "
+            "CREATE TABLE team (id TEXT PRIMARY KEY, name TEXT NOT NULL, slug TEXT NOT NULL UNIQUE, "
+            "max_sandboxes "
+            "INTEGER NOT NULL, max_lifetime_s INTEGER NOT NULL) STRICT; CREATE TABLE api_key (id TEXT "
+            "PRIMARY KEY, "
+            "team_id TEXT NOT NULL REFERENCES team(id) ON DELETE CASCADE, name TEXT NOT NULL, hash TEXT NOT "
+            "NULL "
+            "UNIQUE, mask TEXT NOT NULL, created_ms INTEGER NOT NULL) STRICT; CREATE TABLE sandbox (id TEXT "
+            "PRIMARY "
+            "KEY, team_id TEXT NOT NULL) STRICT; INSERT INTO team VALUES ('t9','Old','old',7,60); INSERT "
+            "INTO api_key "
             "VALUES ('k','t9','n','h','m',1); PRAGMA user_version=1;");
     }
     auto store = open_sqlite_store(path);
