@@ -21,7 +21,7 @@ class RecordedResponse final : public http::ResponseWriter {
     http::awaitable<Status> write(std::string_view piece) override { return next_.write(piece); }
     http::awaitable<Status> write_file(int fd, std::uint64_t length) override { return next_.write_file(fd, length); }
     http::awaitable<Status> finish() override { return next_.finish(); }
-    http::awaitable<Result<http::tcp::socket>> upgrade(http::ResponseHead head, std::string& early) override {
+    http::awaitable<Result<std::shared_ptr<http::Stream>>> upgrade(http::ResponseHead head, std::string& early) override {
         return next_.upgrade(std::move(head), early);
     }
     [[nodiscard]] bool started() const override { return next_.started(); }

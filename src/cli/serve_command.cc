@@ -24,6 +24,7 @@
 #include "control/sandboxes.h"
 #include "control/webhooks.h"
 #include "http/server.h"
+#include "http/tls.h"
 #include "ingress/proxy.h"
 #include "ingress/signed_url.h"
 #include "node/local_node.h"
@@ -88,6 +89,34 @@ Result<tcp::endpoint> parse_endpoint(const std::string& text, std::uint16_t port
     return tcp::endpoint(address, port);
 }
 
+Status listen_plain(http::Server& server, const tcp::endpoint& where, tcp::endpoint& bound) {
+    auto result = server.listen(where);
+    if (!result && result.error().code == ErrorCode::already_exists)
+        return fail(ErrorCode::already_exists,
+                    fmt::format("port {} of {} is taken by another program: stop it, or choose another port with "
+                                "--port",
+                                where.port(), where.address().to_string()));
+    if (!result) return std::unexpected(result.error());
+    bound = *result;
+    return {};
+}
+
+// Where names of sandboxes lead to: TLS for {port}-{id}.<domain> and api.<domain>.
+Status listen_tls(http::Server& server, const ServerConfig& config) {
+    if (!config.tls) return {};
+    GB_TRY_ASSIGN(tcp::endpoint where, parse_endpoint(config.tls->address, config.tls->port));
+    GB_TRY_ASSIGN(auto tls, http::ServerTls::load({config.tls->certificate, config.tls->key}));
+    auto bound = server.listen_tls(where, std::move(tls));
+    if (!bound && bound.error().code == ErrorCode::already_exists)
+        return fail(ErrorCode::already_exists,
+                    fmt::format("port {} of {}, which 'tls' wants, is taken by another program", where.port(),
+                                config.tls->address));
+    if (!bound) return std::unexpected(bound.error());
+    fmt::print("domain:    https://api.{0}{1}, sandboxes at https://<port>-<id>.{0}{1}\n", config.domain,
+               bound->port() == 443 ? "" : fmt::format(":{}", bound->port()));
+    return {};
+}
+
 enum class Sandboxing { keep, end };
 
 // Ends the sandboxes or leaves them, then waits until no connection refers to anything of the server's any more.
@@ -103,6 +132,21 @@ asio::awaitable<void> shut_down(http::Server& server, Sandboxes& sandboxes, Sand
     }
 }
 
+// Machines that were taken over run on when the server cannot start after all.
+class Hold {
+  public:
+    explicit Hold(Node& node) : node_(&node) {}
+    ~Hold() {
+        if (node_ != nullptr) node_->leave_running();
+    }
+    Hold(const Hold&) = delete;
+    Hold& operator=(const Hold&) = delete;
+    void release() { node_ = nullptr; }
+
+  private:
+    Node* node_;
+};
+
 Status serve(const ServeOptions& options) {
     GB_TRY_ASSIGN(ServerConfig config, load_server_config(options.config_file));
     const std::string address = options.address.value_or(config.address.value_or("127.0.0.1"));
@@ -112,6 +156,7 @@ Status serve(const ServeOptions& options) {
     asio::thread_pool pool(options.workers);
     asio::thread_pool readers(2);  // of the store: never behind what the machines' work keeps busy
     GB_TRY_ASSIGN(auto node, LocalNode::open(io.get_executor(), pool, options.node));
+    Hold hold(*node);
     GB_TRY_ASSIGN(auto store, open_sqlite_store(options.node.data_dir / "glovebox.db"));
     GB_TRY(ensure_default_key(*store, key_file(options.node)));
     GB_TRY_ASSIGN(std::string admin_token_hash, ensure_admin_token(admin_token_file(options.node)));
@@ -133,16 +178,8 @@ Status serve(const ServeOptions& options) {
                   .admin_token_hash = admin_token_hash});
     http::Server server(io.get_executor(), front_door(api, proxy, sandboxes));
     listening = &server;
-    auto bound = server.listen(where);
-    if (!bound) {
-        if (bound.error().code == ErrorCode::already_exists)
-            return fail(
-                ErrorCode::already_exists,
-                fmt::format("port {} of {} is taken by another program: stop it, or choose another port with "
-                            "--port",
-                            where.port(), address));
-        return std::unexpected(bound.error());
-    }
+    tcp::endpoint bound;
+    GB_TRY(listen_plain(server, where, bound));
     Webhooks webhooks(io.get_executor(), *store, readers, {.sender = {.allow_private = config.webhooks_to_private}});
     webhooks.start();
     asio::cancellation_signal over;
@@ -162,7 +199,7 @@ Status serve(const ServeOptions& options) {
                        [&](const std::exception_ptr&) { io.stop(); });
     });
     const std::string url = fmt::format(
-        "http://{}:{}", where.address().is_unspecified() ? "127.0.0.1" : address, bound->port());
+        "http://{}:{}", where.address().is_unspecified() ? "127.0.0.1" : address, bound.port());
     GB_TRY(write_file_atomic(
         server_file(options.node),
         boost::json::serialize(boost::json::object{{"url", url}, {"pid", ::getpid()}}) + "\n"));
@@ -175,7 +212,9 @@ Status serve(const ServeOptions& options) {
                options.node.data_dir == NodeOptions().data_dir
                    ? ""
                    : " --data-dir " + options.node.data_dir.string());
+    GB_TRY(listen_tls(server, config));
     std::fflush(stdout);
+    hold.release();  // from here on a stop decides
 
     io.run();
     pool.join();  // before what their work refers to goes away

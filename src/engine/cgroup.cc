@@ -256,6 +256,18 @@ std::vector<pid_t> Cgroup::processes() const {
     return {pids.begin(), pids.end()};
 }
 
+bool Cgroup::contains(pid_t pid) const {
+    std::set<fs::path> unique;
+    for (const auto& [controller, folder] : folders_) unique.insert(folder);
+    const std::string name = std::to_string(pid);
+    return !unique.empty() && std::ranges::all_of(unique, [&](const fs::path& folder) {
+        auto text = read_file(folder / "cgroup.procs");
+        if (!text) return false;
+        const auto members = words(*text);
+        return std::ranges::find(members, name) != members.end();
+    });
+}
+
 CgroupUsage Cgroup::usage() const {
     if (version_ == CgroupVersion::v2)
         return {number_in(file("cpu", "cpu.stat"), "usage_usec"),
@@ -319,11 +331,12 @@ std::vector<std::string> list_cgroups(const CgroupLayout& layout, std::string_vi
 }
 
 Status reclaim_cgroups(const CgroupLayout& layout, std::string_view instance,
-                       std::vector<std::string>* reclaimed) {
+                       std::vector<std::string>* reclaimed, const std::vector<std::string>& keep) {
     if (!valid_name(instance))
         return fail(ErrorCode::invalid_argument, fmt::format("not an instance: {}", instance));
     Status first;
     for (const std::string& name : list_cgroups(layout, instance)) {
+        if (std::ranges::find(keep, name) != keep.end()) continue;
         Status status = Cgroup::open(layout, instance, name).remove();
         if (!status && first) first = status;
         if (status && reclaimed != nullptr) reclaimed->push_back(name);

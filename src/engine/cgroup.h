@@ -97,12 +97,17 @@ class Cgroup {
     Status attach(pid_t pid) const;
 
     [[nodiscard]] std::vector<pid_t> processes() const;
+    // Whether the process is in the group, in every hierarchy.
+    [[nodiscard]] bool contains(pid_t pid) const;
     [[nodiscard]] CgroupUsage usage() const;
     Status set_limits(const CgroupLimits& limits);
 
     // SIGKILL to every member until none is left; then removes the group. Both are idempotent.
     Status kill_all(std::chrono::milliseconds limit = std::chrono::seconds(5));
     Status remove(std::chrono::milliseconds limit = std::chrono::seconds(5));
+
+    // Gives the group up as it is, with what runs in it.
+    void leave() { folders_.clear(); }
 
     [[nodiscard]] bool valid() const { return !folders_.empty(); }
 
@@ -117,9 +122,10 @@ class Cgroup {
 // Names of the groups of one instance, in any hierarchy.
 std::vector<std::string> list_cgroups(const CgroupLayout& layout, std::string_view instance);
 
-// For start-up: ends every process in the groups of `instance` and removes the groups. `reclaimed`, when
-// given, receives their names. Goes on after a failure and returns the first one.
+// For start-up: ends every process in the groups of `instance` and removes the groups, but for those named in
+// `keep`. `reclaimed`, when given, receives their names. Goes on after a failure and returns the first one.
 Status reclaim_cgroups(const CgroupLayout& layout, std::string_view instance,
-                       std::vector<std::string>* reclaimed = nullptr);
+                       std::vector<std::string>* reclaimed = nullptr,
+                       const std::vector<std::string>& keep = {});
 
 }  // namespace gb::engine

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -43,6 +44,9 @@ enum class MemoryMapping {
 struct MemorySpec {
     std::filesystem::path image;  // shared: made here, of memory_mib, replaced if it is there
     MemoryMapping mapping = MemoryMapping::shared;
+    // What names the bytes of a captured image, wherever it lies: saved memory belongs to it. Needed to suspend and
+    // to restore what was suspended.
+    std::string image_id;
 };
 
 // Needed to boot. A restored machine has its kernel in its memory.
@@ -63,11 +67,39 @@ struct MachineSpec {
     MemorySpec memory;
     UniqueFd tap;     // its queue, opened in the jail's network namespace; none: a machine without network
     std::string mac;  // required with a tap
+    // Where the monitor's socket is bound, in a folder of root's that may have a long name. Empty: nowhere,
+    // and the machine cannot be adopted.
+    std::filesystem::path monitor;
     Accelerator accelerator = Accelerator::tcg;
     std::string cpu_model;  // empty: the engine's choice for the accelerator
 };
 
 enum class AfterLoad { stay_paused, run };
+enum class AfterSave {
+    end,  // the machine ends: a pause
+    run,  // it goes on: a snapshot of a running machine
+};
+
+// What a machine is loaded from.
+struct SavedFiles {
+    std::filesystem::path state;         // of devices and processors
+    std::filesystem::path memory_delta;  // see memory_delta.h; empty: the memory image alone, as captured
+    // Of the delta, as SaveResult said it. 0: any.
+    std::uint32_t memory_checksum = 0;
+
+    SavedFiles(std::filesystem::path state_file, std::filesystem::path delta = {}, std::uint32_t checksum = 0)
+        : state(std::move(state_file)), memory_delta(std::move(delta)), memory_checksum(checksum) {}
+};
+
+struct SaveResult {
+    std::uint64_t state_bytes = 0;
+    std::uint64_t memory_bytes = 0;  // of the delta's file
+    std::uint64_t data_pages = 0;    // of 4 KiB, with content
+    std::uint64_t zero_pages = 0;    // written, but zero: no content in the file
+    std::uint32_t memory_checksum = 0;
+    std::string state_sha256;                 // hexadecimal
+    std::chrono::milliseconds stopped_for{};  // the guest, until it ended or went on
+};
 
 struct CaptureResult {
     std::uint64_t state_bytes = 0;
@@ -85,8 +117,9 @@ class Machine {
     [[nodiscard]] virtual bool alive() const = 0;
     virtual std::optional<ExitStatus> wait(std::chrono::milliseconds limit) = 0;
 
-    // For a machine that Engine::prepare made: loads the state. Ends the machine when it fails.
-    virtual Status load(const std::filesystem::path& state, AfterLoad after) = 0;
+    // For a machine that Engine::prepare made: loads the memory that differs from the image, and the state. Ends the
+    // machine when it fails. data_loss: the files are damaged; failed_precondition: they belong to another image.
+    virtual Status load(const SavedFiles& files, AfterLoad after) = 0;
 
     virtual Status stop() = 0;  // halts the processors; memory, disk and connections stay
     virtual Status cont() = 0;
@@ -95,8 +128,22 @@ class Machine {
     // root, read-only. failed_precondition unless the memory is mapped shared.
     virtual Result<CaptureResult> capture(const std::filesystem::path& state) = 0;
 
+    // Saves a machine whose memory is a private mapping: its state and the pages it has written, each file synced
+    // under its own name, and its disk synced. Pages are all that differ from the image, also those that were loaded
+    // from an earlier delta. `commit`, when given, is called with the guest still stopped, as soon as all of that is
+    // saved (AfterSave::run: not synced yet); it may copy the disk, or write down that the machine is saved, and its
+    // error is this call's. On any error the machine runs on, and the files may be there or not.
+    using Commit = std::function<Status(const SaveResult&)>;
+    virtual Result<SaveResult> suspend(const SavedFiles& files, AfterSave after, const Commit& commit) = 0;
+
     // Ends the machine at once and takes down everything it had on this host. Idempotent.
     virtual Status kill() = 0;
+
+    // What Engine::adopt needs to find it again; nothing of it is secret. While it lives.
+    [[nodiscard]] virtual Result<ProcessTrace> trace() const = 0;
+    // Gives the machine up and lets it run on, for an engine to come. Nothing but the destructor may be
+    // called then.
+    virtual void leave() = 0;
 
     [[nodiscard]] virtual std::string console_tail() const = 0;  // at most 64 KiB; raw bytes of the guest
     [[nodiscard]] virtual bool wait_console(std::string_view needle,
@@ -117,8 +164,13 @@ class Engine {
     virtual Result<std::unique_ptr<Machine>> prepare(MachineSpec spec) = 0;
 
     // prepare and load in one.
-    virtual Result<std::unique_ptr<Machine>> restore(MachineSpec spec, const std::filesystem::path& state,
+    virtual Result<std::unique_ptr<Machine>> restore(MachineSpec spec, const SavedFiles& files,
                                                      AfterLoad after) = 0;
+
+    // Takes over a machine that an earlier engine of the same instance started with `spec` (tap and kernel
+    // are not looked at), and lets its guest run if it was stopped. An error means that it cannot be: it is
+    // of another VMM, never got as far as running, or does not answer. Then nothing of it is left.
+    virtual Result<std::unique_ptr<Machine>> adopt(MachineSpec spec, const ProcessTrace& trace) = 0;
 };
 
 }  // namespace gb::engine

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "engine/jail_child.h"
+#include "engine/process_facts.h"
 
 namespace gb::engine {
 namespace {
@@ -53,7 +54,8 @@ struct JailedProcess::State {
     pid_t pid = -1;
     UniqueFd pidfd;
     Cgroup cgroup;
-    std::mutex mutex;  // of ended and of the group's removal
+    std::mutex mutex;  // of all that follows and of the group's removal
+    bool left = false;
     std::optional<ExitStatus> ended;
     CgroupUsage last_usage;  // of the group that is gone
 
@@ -63,8 +65,10 @@ struct JailedProcess::State {
         siginfo_t info{};
         if (::waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(pidfd.get()), &info,
                      WEXITED | WNOHANG | __WALL) != 0) {
-            if (errno != ECHILD) return false;
-            ended = ExitStatus{};  // somebody else reaped it; it is gone in any case
+            // Not our child, or reaped by somebody else: then the descriptor alone says whether it has ended.
+            pollfd end{pidfd.get(), POLLIN, 0};
+            if (errno != ECHILD || ::poll(&end, 1, 0) != 1) return false;
+            ended = ExitStatus{.known = false};
             return true;
         }
         if (info.si_pid == 0) return false;
@@ -137,6 +141,23 @@ Result<JailedProcess> JailedProcess::start(const JailSpec& spec, const JailComma
     return fail_errno(plan.failed_errno, "jail: " + what);
 }
 
+Result<JailedProcess> JailedProcess::adopt(const ProcessTrace& trace, uid_t uid, Cgroup cgroup) {
+    auto state = std::make_unique<State>();
+    state->pid = trace.pid;
+    if (trace.pid <= 1) return fail(ErrorCode::invalid_argument, "not a process that could be taken over");
+    state->pidfd.reset(static_cast<int>(::syscall(SYS_pidfd_open, trace.pid, 0)));
+    if (!state->pidfd) return fail_errno(fmt::format("open process {}", trace.pid));
+    GB_TRY_ASSIGN(ProcessFacts facts, read_process_facts(trace.pid));
+    const bool meant =
+        facts.start_ticks == trace.start_ticks && facts.uid == uid && cgroup.contains(trace.pid);
+    // What was read is of the descriptor's process only if that has not ended.
+    if (state->reap()) return fail(ErrorCode::not_found, fmt::format("process {} has ended", trace.pid));
+    if (!meant)
+        return fail(ErrorCode::failed_precondition, fmt::format("process {} is another one now", trace.pid));
+    state->cgroup = std::move(cgroup);
+    return JailedProcess(std::move(state));
+}
+
 JailedProcess::JailedProcess(std::unique_ptr<State> state) : state_(std::move(state)) {}
 JailedProcess::JailedProcess(JailedProcess&&) noexcept = default;
 JailedProcess& JailedProcess::operator=(JailedProcess&& other) noexcept {
@@ -159,6 +180,11 @@ int JailedProcess::pidfd() const {
     return state_->pidfd.get();
 }
 
+Result<ProcessTrace> JailedProcess::trace() const {
+    GB_TRY_ASSIGN(ProcessFacts facts, read_process_facts(state_->pid));
+    return ProcessTrace{state_->pid, facts.start_ticks};
+}
+
 bool JailedProcess::alive() const {
     std::lock_guard lock(state_->mutex);
     return !state_->reap();
@@ -178,7 +204,17 @@ std::optional<ExitStatus> JailedProcess::wait(std::chrono::milliseconds limit) {
     }
 }
 
+void JailedProcess::leave() {
+    std::lock_guard lock(state_->mutex);
+    state_->left = true;
+    state_->cgroup.leave();
+}
+
 Status JailedProcess::kill() {
+    {
+        std::lock_guard lock(state_->mutex);
+        if (state_->left) return {};
+    }
     // Process 1 of a pid namespace takes all others with it, and is waited for by the kernel until they are
     // gone.
     ::syscall(SYS_pidfd_send_signal, state_->pidfd.get(), SIGKILL, nullptr, 0);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -49,6 +50,13 @@ struct JailCommand {
 struct ExitStatus {
     int code = 0;  // exit code, when signal is 0
     int signal = 0;
+    bool known = true;  // false: its parent was another process, and what is above says nothing
+};
+
+// How a process that outlives its parent is known again: a process id alone may have a new owner.
+struct ProcessTrace {
+    pid_t pid = -1;
+    std::uint64_t start_ticks = 0;  // process_facts.h
 };
 
 // A program in its jail, process 1 of its pid namespace: with it everything in the jail ends. Owns the
@@ -65,15 +73,24 @@ class JailedProcess {
     // with another user id.
     static Result<JailedProcess> start(const JailSpec& spec, const JailCommand& command, Cgroup cgroup);
 
+    // Takes over a program that another process started in a jail and left running, and its group. not_found
+    // when it has ended, failed_precondition when the number belongs to another process now: one that started
+    // at another time, runs as another user than `uid` or is not in the group. On an error the group is
+    // reclaimed with all in it.
+    static Result<JailedProcess> adopt(const ProcessTrace& trace, uid_t uid, Cgroup cgroup);
+
     JailedProcess(JailedProcess&&) noexcept;
     JailedProcess& operator=(JailedProcess&&) noexcept;
     ~JailedProcess();
 
-    [[nodiscard]] pid_t pid() const;  // as seen from here
-    [[nodiscard]] int pidfd() const;  // readable when the process has ended; stays ours
+    [[nodiscard]] pid_t pid() const;                   // as seen from here
+    [[nodiscard]] int pidfd() const;                   // readable when the process has ended; stays ours
+    [[nodiscard]] Result<ProcessTrace> trace() const;  // while it lives
     [[nodiscard]] bool alive() const;
     std::optional<ExitStatus> wait(std::chrono::milliseconds limit);  // nothing: still alive
-    Status kill();                            // SIGKILL to all of the jail, reaped, group removed; idempotent
+    Status kill();  // SIGKILL to all of the jail, reaped, group removed; idempotent
+    // Lets it run on without an owner; kill() and the destructor do nothing any more.
+    void leave();
     [[nodiscard]] CgroupUsage usage() const;  // after kill(): what it came to
     // Memory that ends with this process: anonymous pages, copies of a private mapping's pages among them.
     [[nodiscard]] Result<std::uint64_t> private_bytes() const;

@@ -164,6 +164,47 @@ TEST_F(JailTest, KillTakesEverythingInIt) {
     EXPECT_TRUE(list_cgroups(layout_, instance_).empty());
 }
 
+TEST_F(JailTest, WhatIsLeftRunsOnAndIsTakenOver) {
+    JailCommand command;
+    command.argv = {"/bin/sh", "-c", "while :; do :; done"};
+    command.descriptors = {-1, -1, -1};
+    const JailSpec jail = spec();
+    auto left = [&] {
+        auto process = start(jail, command);
+        EXPECT_TRUE(process.has_value()) << process.error().message;
+        ProcessTrace trace = process->trace().value_or(ProcessTrace{});
+        process->leave();
+        EXPECT_TRUE(process->kill().has_value()) << "nothing to do any more";
+        return trace;
+    };
+    auto adopt = [&](const ProcessTrace& trace, uid_t uid, const std::string& name) {
+        return JailedProcess::adopt(trace, uid, Cgroup::open(layout_, instance_, name));
+    };
+    ProcessTrace trace = left();
+    {
+        auto process = adopt(trace, jail.uid, jail.cgroup_name);
+        ASSERT_TRUE(process.has_value()) << process.error().message;
+        EXPECT_TRUE(process->alive());
+        EXPECT_EQ(process->trace()->start_ticks, trace.start_ticks);
+        EXPECT_TRUE(process->kill().has_value());
+        EXPECT_EQ(process->wait(0ms)->signal, SIGKILL);
+    }
+    EXPECT_EQ(adopt(trace, jail.uid, jail.cgroup_name).error().code, ErrorCode::not_found) << "it is gone";
+
+    // What does not fit is not taken, and what was named ends.
+    using enum ErrorCode;
+    trace = left();
+    EXPECT_EQ(adopt({trace.pid, trace.start_ticks - 1}, jail.uid, jail.cgroup_name).error().code,
+              failed_precondition);
+    trace = left();
+    EXPECT_EQ(adopt(trace, jail.uid + 1, jail.cgroup_name).error().code, failed_precondition);
+    trace = left();
+    EXPECT_EQ(adopt(trace, jail.uid, "another").error().code, failed_precondition);
+    EXPECT_TRUE(adopt(trace, jail.uid, jail.cgroup_name).has_value());
+    EXPECT_EQ(adopt({1, 0}, 0, jail.cgroup_name).error().code, invalid_argument);
+    EXPECT_TRUE(list_cgroups(layout_, instance_).empty());
+}
+
 // Where only version 2's own files can be had and none of its controllers, birth and kill can still be tried.
 TEST_F(JailTest, IsBornInAGroupOfVersionTwo) {
     fs::path mount;

@@ -1,6 +1,7 @@
-// An HTTP/1.1 server on Asio coroutines: keep-alive, chunked bodies both ways, each write flushed at once
-// (TCP_NODELAY), upgrades handed over as a bare socket. Handlers run on the server's executor, one coroutine
-// a connection; a handler that blocks its thread blocks every connection.
+// An HTTP server on Asio coroutines: HTTP/1.1 in plain text (keep-alive, chunked bodies both ways, upgrades
+// handed over as bare streams), and HTTP/1.1 or HTTP/2 over TLS, as the client asks for. Each write is
+// flushed at once. Handlers see no difference. They run on the server's executor, one coroutine a request;
+// one that blocks its thread blocks every connection.
 #pragma once
 
 #include <chrono>
@@ -17,12 +18,14 @@
 
 #include "base/result.h"
 #include "http/message.h"
+#include "http/stream.h"
 
 namespace gb::http {
 
-namespace asio = boost::asio;
-using asio::awaitable;
-using tcp = asio::ip::tcp;
+class ServerTls;
+namespace detail {
+class ServerCore;
+}
 
 // A body as it arrives, in constant memory.
 class BodyReader {
@@ -45,16 +48,19 @@ class ResponseWriter {
                                     std::optional<std::uint64_t> length = {}) = 0;
     virtual awaitable<Status> write(std::string_view piece) = 0;
     // The next `length` bytes of a file that sendfile(2) can read, from its offset; only for a body of known
-    // length. aborted when the file ends early; then the connection is cut.
+    // length. aborted when the file ends early; then the answer is cut.
     virtual awaitable<Status> write_file(int fd, std::uint64_t length) = 0;
     virtual awaitable<Status> finish() = 0;
     // Answers 101 (or whatever `head` says) and gives the connection away: no further HTTP on it. `early`
-    // receives bytes that the client sent behind the request already.
-    virtual awaitable<Result<tcp::socket>> upgrade(ResponseHead head, std::string& early) = 0;
+    // receives bytes that the client sent behind the request already. unimplemented on HTTP/2, which has no
+    // upgrades; then an answer can still be given. stop() still cuts the stream while the handler runs.
+    virtual awaitable<Result<std::shared_ptr<Stream>>> upgrade(ResponseHead head, std::string& early) = 0;
     [[nodiscard]] virtual bool started() const = 0;
-    // Completes when the client has closed the connection or it broke; never while it stays open.
+    // Completes when the client has closed the connection (HTTP/2: or reset this request) or it broke; never
+    // while the client still waits for the answer.
     virtual awaitable<void> peer_closed() = 0;
-    // Ends the connection after this exchange without a proper end of the body: the client sees a cut stream.
+    // Ends this exchange without a proper end of the body: the client sees a cut stream. With HTTP/1.1 that
+    // ends the connection after the handler.
     virtual void abort() = 0;
 
     awaitable<Status> send_json(int status, std::string_view body);
@@ -66,6 +72,7 @@ struct Exchange {
     tcp::endpoint peer;
     BodyReader& body;
     ResponseWriter& response;
+    bool tls = false;  // the client came by https
 };
 
 // May throw nothing. If it returns without having answered, the server answers 500.
@@ -73,9 +80,12 @@ using Handler = std::function<awaitable<void>(Exchange&)>;
 
 struct ServerOptions {
     std::size_t max_header_bytes = 64 * 1024;
-    std::chrono::seconds idle_timeout{620};   // between requests of one connection
-    std::chrono::seconds header_timeout{30};  // from the first byte of a head to its end
-    std::size_t max_connections = 10'000;     // more are accepted and closed at once
+    std::chrono::seconds idle_timeout{620};      // between requests of one connection
+    std::chrono::seconds header_timeout{30};     // from the first byte of a head to its end
+    std::size_t max_connections = 10'000;        // more are accepted and closed at once
+    std::chrono::seconds handshake_timeout{10};  // of TLS
+    std::chrono::seconds certificate_check{5};   // how often changed certificate files are looked for
+    std::uint32_t max_concurrent_streams = 256;  // HTTP/2: requests of one connection at the same time
 };
 
 class Server {
@@ -87,12 +97,15 @@ class Server {
 
     // Opens a listening socket; port 0 picks a free one. Returns where it listens.
     Result<tcp::endpoint> listen(const tcp::endpoint& where);
+    // The same with TLS; ALPN decides between HTTP/2 and HTTP/1.1. Looks for changed certificate files now
+    // and then and loads them; ones that are broken are logged and leave the old ones in force. Needs the
+    // library gb_https.
+    Result<tcp::endpoint> listen_tls(const tcp::endpoint& where, std::shared_ptr<ServerTls> tls);
     [[nodiscard]] std::size_t connections() const;
     void stop();  // no new connections, the open ones are cut
 
   private:
-    struct Impl;
-    std::shared_ptr<Impl> impl_;
+    std::shared_ptr<detail::ServerCore> core_;
 };
 
 }  // namespace gb::http

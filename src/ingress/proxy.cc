@@ -3,13 +3,13 @@
 #include <array>
 #include <charconv>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/asio/write.hpp>
 #include <fmt/format.h>
 
+#include "base/crypto.h"
 #include "base/log.h"
 
 namespace gb::ingress {
@@ -17,8 +17,8 @@ namespace {
 
 namespace asio = boost::asio;
 using asio::awaitable;
-using http::tcp;
-constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
+constexpr auto kFirstRetry = std::chrono::milliseconds(20);  // of a closed port, doubled each time
+constexpr auto kLastRetry = std::chrono::milliseconds(320);  // in all about 0.6 s
 
 // RFC 9110 7.6.1: these speak of one connection only.
 constexpr std::array<std::string_view, 8> kHopByHop{"Connection", "Keep-Alive", "Proxy-Connection",
@@ -42,19 +42,32 @@ void strip_hop_by_hop(http::Headers& headers, bool keep_upgrade) {
     }
 }
 
-http::RequestHead forward_head(const http::Exchange& exchange, bool upgrade) {
+constexpr std::string_view kTrafficToken = "e2b-traffic-access-token";
+
+// `mask`: the Host that the service sees, "${PORT}" replaced; empty: as the client wrote it.
+http::RequestHead forward_head(const http::Exchange& exchange, const Route& route, const std::string& mask,
+                               bool upgrade) {
     http::RequestHead head = exchange.head;
     if (head.target.empty() || head.target[0] != '/')
         head.target = exchange.target.raw_target;  // absolute-form
     strip_hop_by_hop(head.headers, upgrade);
     head.headers.remove("Content-Length");
-    head.headers.remove("X-API-Key");  // a key of the control plane is none of the sandbox's business
+    // Keys of the control plane and of the ingress are none of the sandbox's business.
+    for (std::string_view name : {std::string_view("X-API-Key"), std::string_view("X-Admin-Token"), kTrafficToken})
+        head.headers.remove(name);
     std::string peer = exchange.peer.address().to_string();
     std::string_view before = head.headers.get("X-Forwarded-For");
     head.headers.set("X-Forwarded-For", before.empty() ? peer : fmt::format("{}, {}", before, peer));
     if (!head.headers.has("X-Forwarded-Host"))
         head.headers.add("X-Forwarded-Host", std::string(exchange.head.headers.get("Host")));
-    if (!head.headers.has("X-Forwarded-Proto")) head.headers.add("X-Forwarded-Proto", "http");
+    if (!mask.empty()) {
+        std::string host = mask;
+        if (std::size_t at = host.find("${PORT}"); at != std::string::npos)
+            host.replace(at, std::string_view("${PORT}").size(), std::to_string(route.port));
+        head.headers.set("Host", host);
+    }
+    if (!head.headers.has("X-Forwarded-Proto")) 
+        head.headers.add("X-Forwarded-Proto", exchange.tls ? "https" : "http");
     return head;
 }
 
@@ -119,17 +132,16 @@ awaitable<Outcome> pump_response(http::Exchange& exchange, http::ClientConnectio
     co_return Outcome::complete;
 }
 
-awaitable<void> copy(tcp::socket& from, tcp::socket& to) {
+awaitable<void> copy(http::Stream& from, http::Stream& to) {
     co_await asio::this_coro::throw_if_cancelled(false);
     auto buffer = std::make_unique<std::array<char, 65536>>();
-    boost::system::error_code ignored;
     for (;;) {
-        auto [ec, n] = co_await from.async_read_some(asio::buffer(*buffer), kToken);
+        auto [ec, n] = co_await from.read_some(asio::buffer(*buffer));
         if (ec) break;
-        auto [write_ec, written] = co_await asio::async_write(to, asio::buffer(buffer->data(), n), kToken);
+        auto [write_ec, written] = co_await to.write(asio::buffer(buffer->data(), n));
         if (write_ec) break;
     }
-    to.shutdown(tcp::socket::shutdown_send, ignored);  // the other direction may go on
+    co_await to.shutdown_send();  // the other direction may go on
 }
 
 awaitable<void> send_reply(http::Exchange& exchange, const Reply& reply) {
@@ -138,25 +150,66 @@ awaitable<void> send_reply(http::Exchange& exchange, const Reply& reply) {
 
 }  // namespace
 
+awaitable<std::optional<Reply>> Proxy::admit(const http::Exchange& exchange, const Route& route, bool browser) {
+    std::optional<Destination> destination = sandboxes_.destination(route.sandbox_id);
+    if (!destination) co_return sandbox_not_found(route.sandbox_id, browser);
+    const http::Headers& headers = exchange.head.headers;
+    const bool agent = route.port == kAgentPort;  // has a token of its own
+    if (!agent && !destination->traffic_token.empty()) {
+        const std::string* token = headers.find(kTrafficToken);
+        if (token == nullptr) co_return token_refused(route, BadToken::missing, browser);
+        if (!constant_time_equal(*token, destination->traffic_token))
+            co_return token_refused(route, BadToken::invalid, browser);
+    }
+    if (destination->state == Destination::State::running) co_return std::nullopt;
+    if (destination->state == Destination::State::asleep) {
+        // Nobody wakes it who could not use it either.
+        const bool may_wake = destination->wakes_on_traffic &&
+                              (!agent || destination->access_token.empty() ||
+                               constant_time_equal(headers.get("X-Access-Token"), destination->access_token));
+        if (!may_wake) co_return sandbox_not_found(route.sandbox_id, browser);
+    }
+    Status woken = co_await sandboxes_.wake(route.sandbox_id);
+    if (woken) co_return std::nullopt;
+    if (woken.error().code == ErrorCode::not_found) co_return sandbox_not_found(route.sandbox_id, browser);
+    log::warn("traffic could not wake a sandbox",
+              {{"sandbox", route.sandbox_id}, {"error", woken.error().message}});
+    co_return not_ready(route, woken.error(), browser);
+}
+
+// A service that is just starting has a moment to open its port.
+awaitable<Result<std::unique_ptr<Upstreams::Lease>>> Proxy::reach(const Route& route) {
+    asio::steady_timer pause(co_await asio::this_coro::executor);
+    for (auto wait = kFirstRetry;; wait *= 2) {
+        auto lease = co_await upstreams_.acquire(route);
+        if (lease || lease.error().code != ErrorCode::unavailable || wait > kLastRetry ||
+            route.port == kAgentPort || !sandboxes_.is_running(route.sandbox_id))
+            co_return lease;
+        pause.expires_after(wait);
+        co_await pause.async_wait(asio::use_awaitable);
+    }
+}
+
 awaitable<void> Proxy::handle(http::Exchange& exchange, Route route) {
     const bool browser = is_browser(exchange.head.headers.get("User-Agent"));
     if (route.port == kAgentPort && !agent_path_is_public(exchange.target.path))
         co_return co_await send_reply(exchange, reserved_path());
-    if (!sandboxes_.is_running(route.sandbox_id))
-        co_return co_await send_reply(exchange, sandbox_not_found(route.sandbox_id, browser));
-    auto lease = co_await upstreams_.acquire(route);
+    if (auto refused = co_await admit(exchange, route, browser)) co_return co_await send_reply(exchange, *refused);
+    auto lease = co_await reach(route);
     if (!lease) {
         bool gone = lease.error().code == ErrorCode::not_found || !sandboxes_.is_running(route.sandbox_id);
         co_return co_await send_reply(
             exchange, gone ? sandbox_not_found(route.sandbox_id, browser) : port_not_open(route, browser));
     }
     // It may have ended while the connection was made; from here on a cut finds the lease.
-    if (!sandboxes_.is_running(route.sandbox_id))
+    const std::optional<Destination> destination = sandboxes_.destination(route.sandbox_id);
+    if (!destination || destination->state != Destination::State::running)
         co_return co_await send_reply(exchange, sandbox_not_found(route.sandbox_id, browser));
-    co_await pass(exchange, route, *std::move(lease));
+    const std::string mask = route.port == kAgentPort ? std::string() : destination->mask_request_host;
+    co_await pass(exchange, route, mask, *std::move(lease));
 }
 
-awaitable<void> Proxy::pass(http::Exchange& exchange, const Route& route,
+awaitable<void> Proxy::pass(http::Exchange& exchange, const Route& route, const std::string& host_mask,
                             std::unique_ptr<Upstreams::Lease> lease) {
     using namespace asio::experimental::awaitable_operators;
     http::ClientConnection& upstream = lease->connection();
@@ -164,7 +217,7 @@ awaitable<void> Proxy::pass(http::Exchange& exchange, const Route& route,
     const std::optional<std::uint64_t> length = body_length(exchange.head.headers);
     Outcome outcome = Outcome::no_answer;
     http::ResponseHead upgraded;
-    if (co_await upstream.start(forward_head(exchange, upgrade), length)) {
+    if (co_await upstream.start(forward_head(exchange, route, host_mask, upgrade), length)) {
         auto result = co_await (pump_request(exchange, upstream, !length || *length > 0) ||
                                 pump_response(exchange, upstream, upgraded));
         outcome = result.index() == 1 ? std::get<1>(result) : Outcome::cut;
@@ -179,11 +232,11 @@ awaitable<void> Proxy::pass(http::Exchange& exchange, const Route& route,
             strip_hop_by_hop(upgraded.headers, true);
             auto client = co_await exchange.response.upgrade(std::move(upgraded), from_client);
             if (!client) co_return;
-            tcp::socket sandbox = upstream.take_socket(from_sandbox);
-            lease->track(&sandbox, &*client);
-            co_await asio::async_write(sandbox, asio::buffer(from_client), kToken);
-            co_await asio::async_write(*client, asio::buffer(from_sandbox), kToken);
-            co_await (copy(*client, sandbox) && copy(sandbox, *client));
+            http::TcpStream sandbox(upstream.take_socket(from_sandbox));
+            lease->track(&sandbox, client->get());
+            co_await sandbox.write(asio::buffer(from_client));
+            co_await (*client)->write(asio::buffer(from_sandbox));
+            co_await (copy(**client, sandbox) && copy(sandbox, **client));
             lease->track(nullptr, nullptr);
             co_return;
         }

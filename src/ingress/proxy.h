@@ -19,7 +19,11 @@ class Proxy {
     void cut(const std::string& sandbox_id) { upstreams_.cut(sandbox_id); }
 
   private:
-    http::awaitable<void> pass(http::Exchange& exchange, const Route& route, std::unique_ptr<Upstreams::Lease> lease);
+    // Nothing: the request may pass. Waits while the sandbox is in a transition, and wakes it if it wakes on traffic.
+    http::awaitable<std::optional<Reply>> admit(const http::Exchange& exchange, const Route& route, bool browser);
+    http::awaitable<Result<std::unique_ptr<Upstreams::Lease>>> reach(const Route& route);
+    http::awaitable<void> pass(http::Exchange& exchange, const Route& route, const std::string& host_mask,
+                               std::unique_ptr<Upstreams::Lease> lease);
 
     Sandboxes& sandboxes_;
     Upstreams upstreams_;

@@ -1,103 +1,13 @@
-#include "ingress/proxy.h"
+#include "ingress/proxy_fixture.h"
 
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
-#include <boost/asio/io_context.hpp>
 #include <boost/asio/read.hpp>
+#include <boost/asio/read_until.hpp>
 #include <boost/asio/write.hpp>
-#include <gtest/gtest.h>
 
-#include "base/file.h"
 #include "base/file_signature.h"
-#include "base/ids.h"
-#include "control/fake_node.h"
-#include "ingress/signed_url.h"
 
 namespace gb::ingress {
 namespace {
-
-namespace asio = boost::asio;
-using asio::awaitable;
-using http::ClientConnection;
-using http::Exchange;
-
-// A proxy in front of a server that plays the service inside a sandbox.
-class ProxyTest : public ::testing::Test {
-  protected:
-    void SetUp() override {
-        ASSERT_TRUE(make_dirs(dir_));
-        store_ = *open_sqlite_store(dir_ / "db");
-        ASSERT_TRUE(store_->add_team(team_));
-        sandboxes_ = std::make_unique<Sandboxes>(io_.get_executor(), pool_, *store_, node_, SandboxesOptions{"seed", {}});
-        ASSERT_TRUE(sandboxes_->start());
-        proxy_ = std::make_unique<Proxy>(*sandboxes_);
-        sandboxes_->on_gone([this](const std::string& id) { proxy_->cut(id); });
-        front_ = std::make_unique<http::Server>(io_.get_executor(), [this](Exchange& e) -> awaitable<void> {
-            auto route = find_route(e.head);
-            if (route && !*route) route = find_signed_route(e, *sandboxes_);
-            if (!route || !*route) {
-                const Reply reply =
-                    refusal(route ? Error(ErrorCode::invalid_argument, "no sandbox") : route.error());
-                co_await e.response.send(reply.status, {}, reply.body);
-                co_return;
-            }
-            co_await proxy_->handle(e, **route);
-        });
-        front_at_ = *front_->listen({asio::ip::make_address("127.0.0.1"), 0});
-    }
-    void TearDown() override {
-        front_.reset();
-        service_.reset();
-        io_.restart();
-        io_.run_for(std::chrono::milliseconds(50));
-        pool_.join();
-        ASSERT_TRUE(remove_tree(dir_));
-    }
-    void serve(http::Handler handler) {
-        service_ = std::make_unique<http::Server>(io_.get_executor(), std::move(handler));
-        service_port_ = service_->listen({asio::ip::make_address("127.0.0.1"), 0})->port();
-    }
-    void run(std::function<awaitable<void>()> body) {
-        bool done = false;
-        asio::co_spawn(io_, body(), [&](const std::exception_ptr& failure) {
-            done = true;
-            io_.stop();
-            if (failure) std::rethrow_exception(failure);
-        });
-        io_.run_for(std::chrono::seconds(20));
-        EXPECT_TRUE(done);
-    }
-    awaitable<std::string> sandbox() {
-        CreateSandbox request;
-        request.template_ref = "base";
-        auto view = co_await sandboxes_->create(team_, request);
-        co_return view->record.id;
-    }
-    http::RequestHead head(std::string method, std::string target, const std::string& id, int port = 0) {
-        return {std::move(method),
-                std::move(target),
-                {{"Host", "127.0.0.1"},
-                 {"E2b-Sandbox-Id", id},
-                 {"E2b-Sandbox-Port", std::to_string(port == 0 ? service_port_ : port)}}};
-    }
-    awaitable<ClientConnection> client() {
-        auto connection = co_await ClientConnection::connect(front_at_, std::chrono::seconds(5));
-        co_return *std::move(connection);
-    }
-
-    std::filesystem::path dir_ = std::filesystem::temp_directory_path() / ("gb-proxy-" + random_id(10));
-    asio::io_context io_;
-    asio::thread_pool pool_{1};
-    std::unique_ptr<Store> store_;
-    FakeNode node_;
-    Team team_{"t1", "One", "one", "pro"};
-    std::unique_ptr<Sandboxes> sandboxes_;
-    std::unique_ptr<Proxy> proxy_;
-    std::unique_ptr<http::Server> front_, service_;
-    http::tcp::endpoint front_at_;
-    int service_port_ = 0;
-};
 
 TEST_F(ProxyTest, PassesRequestsBothWaysAndKeepsTheConnection) {
     int connections = 0;
@@ -242,8 +152,9 @@ TEST_F(ProxyTest, UpgradesBecomeBareBytes) {
         auto socket =
             co_await e.response.upgrade({101, {{"Upgrade", "websocket"}, {"Connection", "Upgrade"}}}, early);
         std::string got(4, '\0');
-        co_await asio::async_read(*socket, asio::buffer(got), asio::use_awaitable);
-        co_await asio::async_write(*socket, asio::buffer("<" + got + ">"), asio::use_awaitable);
+        co_await asio::async_read((*socket)->socket(), asio::buffer(got), asio::use_awaitable);
+        const std::string reply = "<" + got + ">";
+        co_await (*socket)->write(asio::buffer(reply));
     });
     run([&]() -> awaitable<void> {
         std::string id = co_await sandbox();
@@ -260,6 +171,89 @@ TEST_F(ProxyTest, UpgradesBecomeBareBytes) {
         std::string reply;
         co_await asio::async_read(socket, asio::dynamic_buffer(reply), asio::as_tuple(asio::use_awaitable));
         EXPECT_EQ(reply, "<ping>");
+    });
+}
+
+TEST_F(ProxyTest, AnUpgradeOverTlsBecomesBareBytes) {
+    std::size_t received = 0;
+    serve([&](Exchange& e) -> awaitable<void> {
+        EXPECT_EQ(e.head.headers.get("X-Forwarded-Proto"), "https");
+        std::string early;
+        auto stream =
+            co_await e.response.upgrade({101, {{"Upgrade", "websocket"}, {"Connection", "Upgrade"}}}, early);
+        std::string got = early;
+        std::array<char, 100> room;
+        for (;;) {  // until the client has ended its direction
+            auto [ec, n] = co_await (*stream)->read_some(asio::buffer(room));
+            if (ec) break;
+            got.append(room.data(), n);
+        }
+        received = got.size();
+        co_await (*stream)->write(asio::buffer("reply", 5));
+    });
+    run([&]() -> awaitable<void> {
+        std::string id = co_await sandbox();
+        auto h = head("GET", "/ws", id);
+        h.headers.add("Connection", "Upgrade");
+        h.headers.add("Upgrade", "websocket");
+        auto client = co_await tls_client("\x08http/1.1");
+        const std::string request = http::write_head(h);
+        co_await asio::async_write(*client, asio::buffer(request), asio::use_awaitable);
+        std::string answer;
+        co_await asio::async_read_until(*client, asio::dynamic_buffer(answer), "\r\n\r\n", asio::use_awaitable);
+        EXPECT_TRUE(answer.starts_with("HTTP/1.1 101")) << answer;
+        const std::string text(100'000, 't');
+        co_await asio::async_write(*client, asio::buffer(text), asio::use_awaitable);
+        auto [ec] = co_await client->async_shutdown(asio::as_tuple(asio::use_awaitable));
+        // The answer came behind our goodbye, which Asio does not expect.
+        EXPECT_EQ(ERR_GET_REASON(static_cast<unsigned long>(ec.value())), SSL_R_APPLICATION_DATA_AFTER_CLOSE_NOTIFY)
+            << ec.message();
+        EXPECT_EQ(received, text.size());
+    });
+}
+
+TEST_F(ProxyTest, Http2ReachesTheSandboxAsHttp1) {
+    std::set<unsigned short> peers;
+    bool noticed = false;
+    serve([&](Exchange& e) -> awaitable<void> {
+        peers.insert(e.peer.port());
+        co_await e.response.start(200, {{"X-Proto", std::string(e.head.headers.get("X-Forwarded-Proto"))}});
+        for (;;) {
+            auto piece = co_await e.body.next();
+            if (!piece || piece->empty()) break;
+            co_await e.response.write("<" + std::string(*piece) + ">");
+        }
+        if (e.target.path == "/wait") {
+            co_await e.response.peer_closed();
+            noticed = true;
+        }
+        co_await e.response.finish();
+    });
+    run([&]() -> awaitable<void> {
+        const std::string id = co_await sandbox();
+        http::testing::H2Client client(co_await tls_client("\x02h2"));
+        client.authority = "127.0.0.1";
+        const http::Headers route{{"e2b-sandbox-id", id}, {"e2b-sandbox-port", std::to_string(service_port_)}};
+        for (int i = 0; i < 5; ++i) {
+            const auto post = client.request("POST", "/a", route, "", false);
+            client.add_body(post, "one", false);
+            co_await client.until([&] { return client[post].text == "<one>"; });
+            client.add_body(post, "two", true);
+            co_await client.answer(post);
+            EXPECT_EQ(client[post].text, "<one><two>");
+            EXPECT_EQ(client[post].headers["x-proto"], "https");
+            EXPECT_EQ(client[post].error, 0U);
+        }
+        EXPECT_EQ(peers.size(), 1U) << "the connection into the sandbox was not reused";
+        const auto wait = client.request("GET", "/wait", route);
+        co_await client.until([&] { return client[wait].status == 200; });
+        client.reset(wait);
+        co_await client.flush();
+        asio::steady_timer pause(io_);
+        while (!noticed) {
+            pause.expires_after(std::chrono::milliseconds(5));
+            co_await pause.async_wait(asio::use_awaitable);
+        }
     });
 }
 

@@ -10,6 +10,11 @@ namespace {
 
 constexpr const char* kJson = "application/json; charset=utf-8";
 
+std::string message_json(const Route& route, std::string_view message, int code) {
+    return fmt::format(R"({{"sandboxId":{},"message":{},"code":{}}})", log::json_quote(route.sandbox_id),
+                       log::json_quote(message), code);
+}
+
 // Sandbox ids are [a-z0-9] and ports are numbers by the time they reach a page, so nothing needs escaping.
 Reply page(int status, std::string_view title, std::string_view text) {
     return {
@@ -44,6 +49,31 @@ Reply port_not_open(const Route& route, bool browser) {
         fmt::format(
             R"({{"sandboxId":{},"message":"The sandbox is running but port is not open","port":{},"code":502}})",
             log::json_quote(route.sandbox_id), route.port)};
+}
+
+Reply token_refused(const Route& route, BadToken what, bool browser) {
+    const bool missing = what == BadToken::missing;
+    const std::string message =
+        missing ? "Sandbox is secured with traffic access token. Token header 'e2b-traffic-access-token' is missing"
+                : "Sandbox is secured with traffic access token. Provided token in header "
+                  "'e2b-traffic-access-token' is invalid";
+    if (browser)
+        return page(403, missing ? "Missing Traffic Access Token" : "Invalid Traffic Access Token",
+                    fmt::format("Sandbox {}, port {}: {}.", route.sandbox_id, route.port, message));
+    return {403, kJson, message_json(route, message, 403)};
+}
+
+Reply not_ready(const Route& route, const Error& error, bool browser) {
+    const int status = http_status(error.code);
+    // What a machine's failure says is for the operator's log.
+    const std::string_view message =
+        status == 409   ? "The sandbox is being paused or resumed, try again"
+        : status == 429 ? "The sandbox cannot resume: its team has reached its limit of running sandboxes"
+                        : "The sandbox could not be resumed";
+    if (browser)
+        return page(status, "Sandbox Not Ready",
+                    fmt::format("Sandbox {}, port {}: {}.", route.sandbox_id, route.port, message));
+    return {status, kJson, message_json(route, message, status)};
 }
 
 Reply reserved_path() {

@@ -29,8 +29,8 @@ void Upstreams::Lease::cut() {
     // Nobody is left to acknowledge anything: without this the kernel would keep trying.
     connection_.socket().set_option(boost::asio::socket_base::linger(true, 0), ignored);
     connection_.close();
-    for (http::tcp::socket* socket : raw_)
-        if (socket != nullptr) socket->close(ignored);
+    for (http::Stream* stream : raw_)
+        if (stream != nullptr) stream->close();
 }
 
 boost::asio::awaitable<Result<std::unique_ptr<Upstreams::Lease>>> Upstreams::acquire(Route route) {

@@ -1,5 +1,5 @@
-// Connections into sandboxes: kept for reuse while idle, and all known, so that the end of a sandbox cuts every stream
-// at once. One executor; not thread-safe.
+// Connections into sandboxes: kept for reuse while idle, and all known, so that the end of a sandbox cuts
+// every stream at once. One executor; not thread-safe.
 #pragma once
 
 #include <array>
@@ -31,8 +31,9 @@ class Upstreams {
         Lease(const Lease&) = delete;
         Lease& operator=(const Lease&) = delete;
         http::ClientConnection& connection() { return connection_; }
-        // The two sockets that took over from HTTP after an upgrade: a cut closes both. They stay the caller's.
-        void track(http::tcp::socket* sandbox, http::tcp::socket* client) { raw_ = {sandbox, client}; }
+        // The two streams that took over from HTTP after an upgrade: a cut closes both. They stay the
+        // caller's.
+        void track(http::Stream* sandbox, http::Stream* client) { raw_ = {sandbox, client}; }
         void cut();
         [[nodiscard]] bool was_cut() const { return cut_; }
 
@@ -41,7 +42,7 @@ class Upstreams {
         Upstreams& owner_;
         Route route_;
         http::ClientConnection connection_;
-        std::array<http::tcp::socket*, 2> raw_{};
+        std::array<http::Stream*, 2> raw_{};
         bool cut_ = false;
     };
 

@@ -25,6 +25,8 @@ class DecisionLog {
     // Says how many decisions have no line: beyond the rate, lost, or not writable. `total` is what
     // Slot::suppressed() counts; a line is written when it has grown since the last call.
     Status note_suppressed(std::uint64_t total);
+    // For a log that goes on: `total` has been said, or was counted while nobody wrote.
+    void suppressed_before(std::uint64_t total) { suppressed_ = total; }
 
   private:
     DecisionLog(std::filesystem::path path, std::size_t limit, UniqueFd fd, std::size_t size)

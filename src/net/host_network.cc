@@ -1,5 +1,6 @@
 #include "net/host_network.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
@@ -52,19 +53,55 @@ Result<UniqueFd> lock_instance(std::uint16_t tag, std::string_view instance) {
     return fd;
 }
 
-Result<Reclaimed> reclaim_locked(std::uint16_t tag) {
+std::string link_of(std::uint16_t tag, std::size_t number) {
+    return fmt::format("{}{}", host_link_prefix(tag), number);
+}
+
+bool is_ours(const Route& route, std::uint16_t tag) {
+    return route.type == RTN_UNREACHABLE && route.protocol == kRouteProtocol && route.priority == marked(tag);
+}
+
+// What an earlier server left and a later one goes on with.
+struct Remains {
+    std::optional<Cidr> block;
+    std::vector<std::size_t> slots;
+};
+
+// A slot is of use only with its link to the host, and with the block that its address is of.
+Result<Remains> find_remains(std::uint16_t tag, const std::vector<std::size_t>& wanted) {
+    Remains out;
+    if (wanted.empty()) return out;
+    GB_TRY_ASSIGN(Links links, Links::open());
+    GB_TRY_ASSIGN(std::vector<Route> routes, links.routes());
+    for (const Route& route : routes)
+        if (is_ours(route, tag)) out.block = route.to;
+    if (!out.block) return Remains{};
+    GB_TRY_ASSIGN(std::vector<std::string> names, links.names());
+    for (std::size_t number : wanted)
+        if (number < slot_count(*out.block) &&
+            std::ranges::find(names, link_of(tag, number)) != names.end() &&
+            std::ranges::find(out.slots, number) == out.slots.end())
+            out.slots.push_back(number);
+    return out.slots.empty() ? Remains{} : out;
+}
+
+Result<Reclaimed> reclaim_locked(std::uint16_t tag, const Remains& keep = {}) {
     Reclaimed out;
     GB_TRY_ASSIGN(Links links, Links::open());
+    std::vector<std::string> spared;
+    for (std::size_t number : keep.slots) spared.push_back(link_of(tag, number));
     auto ours = [&]() -> Result<std::vector<std::string>> {
         GB_TRY_ASSIGN(std::vector<std::string> names, links.names());
-        std::erase_if(names,
-                      [&](const std::string& name) { return !name.starts_with(host_link_prefix(tag)); });
+        std::erase_if(names, [&](const std::string& name) {
+            return !name.starts_with(host_link_prefix(tag)) ||
+                   std::ranges::find(spared, name) != spared.end();
+        });
         return names;
     };
     GB_TRY_ASSIGN(std::vector<std::string> stray, ours());
     if (!stray.empty()) {
         // All at once where the kernel finds them by their group; one by one what that leaves.
-        [[maybe_unused]] Status group = links.remove_group(marked(tag));
+        if (spared.empty()) (void)links.remove_group(marked(tag));
         GB_TRY_ASSIGN(std::vector<std::string> left, ours());
         for (const std::string& name : left) [[maybe_unused]]
             Status one = links.remove(name);
@@ -75,12 +112,11 @@ Result<Reclaimed> reclaim_locked(std::uint16_t tag) {
     out.links = stray.size();
     GB_TRY_ASSIGN(std::vector<Route> routes, links.routes());
     for (const Route& route : routes) {
-        if (route.type != RTN_UNREACHABLE || route.protocol != kRouteProtocol ||
-            route.priority != marked(tag))
-            continue;
+        if (!is_ours(route, tag) || route.to == keep.block) continue;
         GB_TRY(links.remove_unreachable(route.to, kRouteProtocol, marked(tag)));
         ++out.routes;
     }
+    if (keep.block) return out;  // the rules stay in force until they are replaced
     GB_TRY_ASSIGN(Nft nft, Nft::open());
     GB_TRY_ASSIGN(bool removed, nft.delete_table(host_table(tag)));
     out.tables = removed ? 1 : 0;
@@ -130,6 +166,12 @@ Status HostNetwork::claim_block(std::string_view instance, int length) {
                 "no block of 10.192.0.0/10 is free on this host for sandbox networks");
 }
 
+Status HostNetwork::keep_block(const Cidr& block) {
+    GB_TRY_ASSIGN(block_lock_, lock_name(fmt::format("glovebox-block-{}", to_string(block))));
+    block_ = block;
+    return {};
+}
+
 Result<std::unique_ptr<HostNetwork>> HostNetwork::create(HostNetworkOptions options) {
     if (options.block_length < 11 || options.block_length > kSlotPrefix)
         return fail(ErrorCode::invalid_argument, "the block of slot addresses has a length of 11 to 30 bits");
@@ -137,7 +179,8 @@ Result<std::unique_ptr<HostNetwork>> HostNetwork::create(HostNetworkOptions opti
     host->tag_ = instance_tag(options.instance);
     GB_TRY_ASSIGN(host->home_, current_netns());
     GB_TRY_ASSIGN(host->lock_, lock_instance(host->tag_, options.instance));
-    GB_TRY_ASSIGN(Reclaimed left, reclaim_locked(host->tag_));
+    GB_TRY_ASSIGN(Remains remains, find_remains(host->tag_, options.keep));
+    GB_TRY_ASSIGN(Reclaimed left, reclaim_locked(host->tag_, remains));
     if (left.tables + left.links + left.routes > 0)
         log::info("removed what an earlier run left in the network",
                   {{"tables", left.tables}, {"links", left.links}, {"routes", left.routes}});
@@ -145,14 +188,20 @@ Result<std::unique_ptr<HostNetwork>> HostNetwork::create(HostNetworkOptions opti
     GB_TRY_ASSIGN(host->links_, Links::open());
     host->ceiling_ = options.closed;
     GB_TRY_ASSIGN(std::vector<Ipv4> own, host->links_->addresses());
-    for (Ipv4 address : own) host->ceiling_.push_back(Cidr::of(address, 32));
-    GB_TRY(host->claim_block(options.instance, options.block_length));
+    for (Ipv4 address : own)  // those of kept links are inside the block
+        if (!remains.block || !remains.block->contains(address))
+            host->ceiling_.push_back(Cidr::of(address, 32));
+    GB_TRY(remains.block ? host->keep_block(*remains.block)
+                         : host->claim_block(options.instance, options.block_length));
     host->taken_.resize(slot_count(host->block_));
+    host->kept_ = remains.slots;
+    for (std::size_t number : host->kept_) host->taken_[number] = true;
 
     GB_TRY_ASSIGN(host->reader_, DecisionReader::open(host_log_group(host->tag_)));
     GB_TRY(apply_rules(host_rules({.tag = host->tag_, .block = host->block_, .ceiling = options.closed})));
-    host->has_table_ = true;
     GB_TRY(forward_packets());
+    // Not before: a start that fails must not take the rules of machines that live away.
+    host->has_route_ = host->has_table_ = true;
     return host;
 }
 
@@ -196,8 +245,25 @@ void HostNetwork::release_number(std::size_t number) {
     taken_[number] = false;
 }
 
+bool HostNetwork::kept(std::size_t number) const {
+    std::lock_guard lock(mutex_);
+    return std::ranges::find(kept_, number) != kept_.end();
+}
+
+Status HostNetwork::take_kept(std::size_t number) {
+    std::lock_guard lock(mutex_);
+    if (std::erase(kept_, number) != 0) return {};
+    return fail(ErrorCode::failed_precondition, fmt::format("network slot {} was not kept", number));
+}
+
+void HostNetwork::release_kept() {
+    std::lock_guard lock(mutex_);
+    for (std::size_t number : kept_) taken_[number] = false;
+    kept_.clear();
+}
+
 std::string HostNetwork::link_name(std::size_t number) const {
-    return fmt::format("{}{}", host_link_prefix(tag_), number);
+    return link_of(tag_, number);
 }
 
 Status HostNetwork::connect(std::size_t number, int slot_netns) {

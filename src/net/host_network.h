@@ -3,7 +3,9 @@
 //
 // What it leaves in the kernel carries the instance's tag and dies with the object, or, when the server was
 // killed, with the next start of the same instance (reclaim): table inet glovebox_<tag>, interfaces
-// gb<tag>-*, one unreachable route. net.ipv4.ip_forward is switched on and stays on.
+// gb<tag>-*, one unreachable route. Slots whose machines outlived the server keep theirs
+// (HostNetworkOptions::keep), and rules are in force all the time. net.ipv4.ip_forward is switched on and
+// stays on.
 #pragma once
 
 #include <cstddef>
@@ -27,6 +29,9 @@ struct HostNetworkOptions {
     std::string instance;      // id of this server, the same after a restart
     int block_length = 21;     // 11 to 30; 21 has room for 512 slots
     std::vector<Cidr> closed;  // what no client of this installation may open
+    // Slots of an earlier server of this instance whose machines live. They keep their links, and all slots
+    // the block, as far as these are still there: see kept(). Whoever is kept is to be adopted (Slot::adopt).
+    std::vector<std::size_t> keep;
 };
 
 struct Reclaimed {
@@ -47,6 +52,9 @@ class HostNetwork {
     HostNetwork(const HostNetwork&) = delete;
     HostNetwork& operator=(const HostNetwork&) = delete;
 
+    // Lets all that it made stay in the kernel when it ends, for a server to come; for when machines live on.
+    void leave() { has_table_ = has_route_ = false; }
+
     // Removes what a killed server of this instance left. Refused (already_exists) while one runs.
     static Result<Reclaimed> reclaim(std::string_view instance);
 
@@ -65,12 +73,18 @@ class HostNetwork {
     // earlier slot of that number is still being removed by the kernel.
     Result<std::size_t> take_number();
     void release_number(std::size_t number);
+    // Whether this number was kept and nobody has adopted its slot yet. take_kept says failed_precondition
+    // otherwise.
+    [[nodiscard]] bool kept(std::size_t number) const;
+    Status take_kept(std::size_t number);
+    void release_kept();  // the numbers that nobody will adopt any more
     [[nodiscard]] std::string link_name(std::size_t number) const;
     Status connect(std::size_t number, int slot_netns);
 
   private:
     HostNetwork() = default;
     Status claim_block(std::string_view instance, int length);
+    Status keep_block(const Cidr& block);
 
     std::uint16_t tag_ = 0;
     UniqueFd home_;        // the host's namespace
@@ -82,9 +96,10 @@ class HostNetwork {
     bool has_route_ = false;
     bool has_table_ = false;
 
-    std::mutex mutex_;
+    mutable std::mutex mutex_;
     std::optional<Links> links_;
     std::vector<bool> taken_;
+    std::vector<std::size_t> kept_;
     std::size_t next_ = 0;
 };
 

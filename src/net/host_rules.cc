@@ -11,7 +11,10 @@
 namespace gb::net {
 namespace {
 
+// The first line makes sure that there is a table to delete.
 constexpr std::string_view kRules = R"(
+table inet {table}
+delete table inet {table}
 table inet {table} {{
     limit decisions {{ rate 200/second burst 500 packets; }}
     counter unlogged {{ }}

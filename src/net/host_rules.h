@@ -19,6 +19,8 @@ struct HostRules {
 std::string host_table(std::uint16_t tag);        // "glovebox_3fa9"
 std::string host_link_prefix(std::uint16_t tag);  // "gb3fa9-"
 std::uint16_t host_log_group(std::uint16_t tag);
+// One transaction, which replaces the table of an earlier server: no packet passes between the old rules and
+// the new.
 std::string host_rules(const HostRules& options);
 
 }  // namespace gb::net

@@ -2,7 +2,10 @@
 
 #include <cstdlib>
 
+#include <sys/stat.h>
+
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sched.h>
 
 #include "base/log.h"
@@ -33,6 +36,19 @@ NetnsScope::~NetnsScope() {
         log::error("a thread cannot return to its network namespace");
         std::abort();
     }
+}
+
+Result<UniqueFd> netns_of(pid_t pid) {
+    const std::string path = fmt::format("/proc/{}/ns/net", pid);
+    UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!fd) return fail_errno(fmt::format("open {}", path));
+    return fd;
+}
+
+Result<std::uint64_t> netns_id(int netns_fd) {
+    struct stat st{};
+    if (::fstat(netns_fd, &st) != 0) return fail_errno("look at a network namespace");
+    return st.st_ino;  // namespaces(7): all are of one device
 }
 
 Result<UniqueFd> create_netns() {

@@ -2,6 +2,10 @@
 // nothing can be left behind by a process that dies. See network_namespaces(7).
 #pragma once
 
+#include <cstdint>
+
+#include <sys/types.h>
+
 #include "base/result.h"
 #include "base/unique_fd.h"
 
@@ -28,5 +32,7 @@ class NetnsScope {
 
 Result<UniqueFd> current_netns();  // of the calling thread
 Result<UniqueFd> create_netns();
+Result<UniqueFd> netns_of(pid_t pid);          // not_found when there is no such process
+Result<std::uint64_t> netns_id(int netns_fd);  // of no other namespace while this one lives
 
 }  // namespace gb::net

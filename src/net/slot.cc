@@ -1,9 +1,12 @@
 #include "net/slot.h"
 
+#include <algorithm>
 #include <array>
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+
+#include <fmt/format.h>
 
 #include "net/address_block.h"
 #include "net/netns.h"
@@ -57,6 +60,29 @@ Status Slot::build(const SlotOptions& options) {
     return apply_rules(slot_rules({.slot_address = slot_addresses(host_.block(), number_).slot,
                                    .ceiling = host_.ceiling(),
                                    .max_connections = options.max_connections}));
+}
+
+Result<std::unique_ptr<Slot>> Slot::adopt(HostNetwork& host, std::size_t number, UniqueFd netns) {
+    GB_TRY(host.take_kept(number));
+    std::unique_ptr<Slot> slot(new Slot(host));
+    slot->number_ = number;
+    slot->numbered_ = true;
+    slot->netns_ = std::move(netns);
+    if (Status status = slot->reopen(); !status)
+        return std::unexpected(status.error().with(fmt::format("take over network slot {}", number)));
+    return slot;
+}
+
+Status Slot::reopen() {
+    GB_TRY_ASSIGN(NetnsScope scope, NetnsScope::enter(netns_.get()));
+    GB_TRY_ASSIGN(Links links, Links::open());
+    GB_TRY_ASSIGN(std::vector<Ipv4> addresses, links.addresses());
+    if (std::ranges::find(addresses, slot_addresses(host_.block(), number_).slot) == addresses.end())
+        return fail(ErrorCode::failed_precondition, "it is not the namespace of this slot");
+    GB_TRY_ASSIGN(reader_, DecisionReader::open(kSlotLogGroup));
+    GB_TRY_ASSIGN(nft_, Nft::open());
+    GB_TRY(suppressed());  // both tables are there
+    return {};
 }
 
 Status Slot::connect_host() {

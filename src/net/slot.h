@@ -41,6 +41,11 @@ class Slot {
   public:
     // Blocking, some milliseconds. The new slot is closed: closed_policy().
     static Result<std::unique_ptr<Slot>> create(HostNetwork& host, const SlotOptions& options = {});
+    // Takes over the slot of a machine that outlived its server: `number` must have been kept by the host's
+    // network, `netns` be the namespace of that slot. Its rules and its policy are in force all the time; the
+    // policy is to be set again all the same, because policy() does not know it. failed_precondition when
+    // something is not as it was left.
+    static Result<std::unique_ptr<Slot>> adopt(HostNetwork& host, std::size_t number, UniqueFd netns);
     ~Slot();
     Slot(const Slot&) = delete;
     Slot& operator=(const Slot&) = delete;
@@ -73,6 +78,7 @@ class Slot {
   private:
     explicit Slot(HostNetwork& host) : host_(host) {}
     Status build(const SlotOptions& options);
+    Status reopen();
     Status connect_host();
     Status make_guest_link(GuestLink kind);
 

@@ -232,6 +232,16 @@ Status AgentClient::init(const GuestIdentity& identity, std::chrono::millisecond
     return {};
 }
 
+Status AgentClient::freeze(std::chrono::milliseconds limit) const {
+    auto answer = request(kAgentPort, "POST", "/freeze", "", limit);
+    return answer ? Status() : std::unexpected(answer.error());
+}
+
+Status AgentClient::thaw(std::chrono::milliseconds limit) const {
+    auto answer = request(kAgentPort, "POST", "/thaw", "", limit);
+    return answer ? Status() : std::unexpected(answer.error());
+}
+
 Result<CommandResult> AgentClient::run(const std::string& command, const std::string& user,
                                        std::chrono::milliseconds limit) const {
     CommandResult result;

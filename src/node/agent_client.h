@@ -53,6 +53,9 @@ class AgentClient {
     Status wait_ready(std::chrono::milliseconds limit) const;
     // Gives the guest its identity, the time of day and fresh randomness.
     Status init(const GuestIdentity& identity, std::chrono::milliseconds limit) const;
+    // Writes everything to the guest's disk and stops writing, for at most a minute.
+    Status freeze(std::chrono::milliseconds limit) const;
+    Status thaw(std::chrono::milliseconds limit) const;
     // Runs a command line by `bash -l -c` and waits for its end.
     Result<CommandResult> run(const std::string& command, const std::string& user, std::chrono::milliseconds limit) const;
     // Starts a command line and returns when it runs.

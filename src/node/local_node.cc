@@ -1,5 +1,6 @@
 #include "node/local_node.h"
 
+#include <algorithm>
 #include <thread>
 #include <unordered_set>
 
@@ -20,6 +21,7 @@
 #include "base/log.h"
 #include "base/offload.h"
 #include "node/agent_client.h"
+#include "node/loopback.h"
 
 namespace gb {
 
@@ -28,6 +30,15 @@ namespace fs = std::filesystem;
 using asio::awaitable;
 using asio::ip::tcp;
 
+namespace {
+
+awaitable<boost::system::error_code> connect_to(std::shared_ptr<tcp::socket> socket, tcp::endpoint to) {
+    auto [ec] = co_await socket->async_connect(to, asio::as_tuple(asio::use_awaitable));
+    co_return ec;
+}
+
+}  // namespace
+
 // A sandbox with the event loop's eyes on it. The descriptors are copies: closing them ends the watching and
 // nothing else.
 struct LocalNode::Watched {
@@ -35,6 +46,7 @@ struct LocalNode::Watched {
     std::shared_ptr<SandboxMachine> machine;
     asio::posix::stream_descriptor exit;
     asio::posix::stream_descriptor decisions;
+    bool pausing = false;  // its end is expected
     // Connections into the guest that are still being made; nobody answers them once it has ended.
     std::unordered_set<std::shared_ptr<tcp::socket>> connecting;
 
@@ -58,6 +70,30 @@ Status assign_copy(asio::posix::stream_descriptor& to, int fd) {
     return {};
 }
 
+// Removes the folders of sandboxes that were running and could not be taken over, or half paused, or half resumed. A
+// paused one stays, damaged or not: what can still be read of it is its owner's.
+Status remove_abandoned(const fs::path& sandboxes, const std::vector<Survivor>& survivors) {
+    std::error_code ec;
+    std::vector<fs::path> abandoned;
+    for (const fs::directory_entry& entry : fs::directory_iterator(sandboxes, ec)) {
+        const std::string id = entry.path().filename();
+        if (std::ranges::any_of(survivors, [&](const Survivor& s) { return s.record.id == id; })) continue;
+        GB_TRY(remove_record(SandboxFolder(entry.path()).machine()));  // of a machine that is gone
+        auto paused = read_paused(SandboxFolder(entry.path()));
+        if (paused) continue;
+        const ErrorCode why = paused.error().code;
+        if (why == ErrorCode::not_found || why == ErrorCode::aborted) {
+            abandoned.push_back(entry.path());
+        } else {
+            log::warn("a paused sandbox is damaged",
+                      {{"sandbox", entry.path().filename().string()}, {"error", paused.error().message}});
+        }
+    }
+    if (ec) return fail_errno(ec.value(), "read " + sandboxes.string());
+    for (const fs::path& folder : abandoned) GB_TRY(remove_tree(folder));
+    return {};
+}
+
 }  // namespace
 
 LocalNode::LocalNode(asio::any_io_executor executor, asio::thread_pool& pool, NodeOptions options)
@@ -69,18 +105,46 @@ LocalNode::LocalNode(asio::any_io_executor executor, asio::thread_pool& pool, No
 Result<std::unique_ptr<LocalNode>> LocalNode::open(asio::any_io_executor executor, asio::thread_pool& pool,
                                                    NodeOptions options) {
     std::unique_ptr<LocalNode> node(new LocalNode(std::move(executor), pool, std::move(options)));
-    const NodeOptions& o = node->options_;
-    GB_TRY_ASSIGN(node->lock_, lock_folder(o.data_dir, Busy::refuse));
-    GB_TRY_ASSIGN(std::string instance, instance_of(o.data_dir));
-    GB_TRY_ASSIGN(node->machinery_, open_machinery(o.data_dir, instance));
-    // The machines are dead by now; their files go too.
-    GB_TRY(remove_tree(o.data_dir / "sandboxes"));
-    GB_TRY(make_dirs(o.data_dir / "sandboxes", 0711));
-    net::SlotPoolOptions pool_options;
-    pool_options.target = o.ready_slots;
-    node->slots_ = std::make_unique<net::SlotPool>(*node->machinery_.network, pool_options);
-    node->watch_host();
+    if (Status status = node->start(); !status) {
+        node->leave_running();  // what is wrong with this server is not its sandboxes' fault
+        return std::unexpected(status.error());
+    }
     return node;
+}
+
+Status LocalNode::start() {
+    const fs::path sandboxes = options_.data_dir / "sandboxes";
+    GB_TRY_ASSIGN(lock_, lock_folder(options_.data_dir, Busy::refuse));
+    GB_TRY_ASSIGN(std::string instance, instance_of(options_.data_dir));
+    GB_TRY(make_dirs(sandboxes, 0711));
+    GB_TRY_ASSIGN(machinery_, open_machinery(options_.data_dir, instance, [&](engine::Engine& engine, std::uint16_t tag) {
+                      return adopt_machines(engine, templates_, sandboxes, tag);
+                  }));
+    // All other machines are dead by now; their files go too, except those of paused sandboxes.
+    GB_TRY(remove_abandoned(sandboxes, machinery_.survivors));
+    net::SlotPoolOptions pool_options;
+    pool_options.target = options_.ready_slots;
+    slots_ = std::make_unique<net::SlotPool>(*machinery_.network, pool_options);
+    watch_host();
+    return take_over_machines();
+}
+
+Status LocalNode::take_over_machines() {
+    while (!machinery_.survivors.empty()) {
+        Survivor survivor = std::move(machinery_.survivors.back());
+        machinery_.survivors.pop_back();
+        const std::string id = survivor.record.id;
+        auto machine = SandboxMachine::adopt(parts(), std::move(survivor));
+        if (!machine) {
+            log::warn("a machine of the previous run cannot be taken over and ends",
+                      {{"sandbox", id}, {"error", machine.error().message}});
+            continue;
+        }
+        GB_TRY(take_in(*std::move(machine)));
+        log::info("a sandbox of the previous run goes on", {{"sandbox", id}});
+    }
+    machinery_.network->release_kept();
+    return {};
 }
 
 LocalNode::~LocalNode() {
@@ -108,58 +172,104 @@ std::shared_ptr<SandboxMachine> LocalNode::find(const std::string& id) const {
     return found ? found->machine : nullptr;
 }
 
+Status LocalNode::check_vmm(const Manifest& manifest) const {
+    if (manifest.vmm_id == machinery_.engine->vmm_root().id) return {};
+    return fail(
+        ErrorCode::failed_precondition,
+        fmt::format("template '{0}' was made with another QEMU ({1}); run `glovebox template prepare {0}`",
+                    manifest.info.name, manifest.vmm_version));
+}
+
+Status LocalNode::check_memory(const Manifest& manifest) const {
+    GB_TRY_ASSIGN(const std::uint64_t available, available_memory_mib());
+    const auto needed = static_cast<std::uint64_t>(manifest.info.memory_mib);
+    if (available >= needed + options_.memory_reserve_mib) return {};
+    return fail(
+        ErrorCode::unavailable,
+        fmt::format("no free memory: the sandbox may need {} MiB and {} MiB stay reserved for the host, but "
+                    "only {} MiB are available. Kill a sandbox or use a larger machine",
+                    needed, options_.memory_reserve_mib, available));
+}
+
 Result<std::shared_ptr<SandboxMachine>> LocalNode::make(const SandboxSpec& spec) {
+    if (!is_sandbox_name(spec.id)) return fail(ErrorCode::invalid_argument, "not a sandbox's id: " + spec.id);
     GB_TRY_ASSIGN(StoredTemplate from, templates_.find(spec.template_id));
-    if (from.manifest.vmm_id != machinery_.engine->vmm_root().id)
+    GB_TRY(check_vmm(from.manifest));
+    GB_TRY_ASSIGN(net::EgressPolicy policy, policy_of(spec.network));
+    GB_TRY(check_memory(from.manifest));
+    return SandboxMachine::start(parts(), from, spec, std::move(policy));
+}
+
+Result<std::shared_ptr<SandboxMachine>> LocalNode::make_again(const SandboxSpec& spec) {
+    if (!is_sandbox_name(spec.id)) return fail(ErrorCode::not_found, "no paused sandbox '" + spec.id + "'");
+    const SandboxFolder folder = folder_of(spec.id);
+    auto paused = read_paused(folder);
+    if (!paused) {
+        Error error = paused.error();
+        if (error.code == ErrorCode::not_found) error.message = "no paused sandbox '" + spec.id + "'";
+        if (error.code == ErrorCode::aborted) error.code = ErrorCode::data_loss;
+        return std::unexpected(std::move(error));
+    }
+    if (paused->mode == PauseMode::with_memory && paused->from.vmm_id != machinery_.engine->vmm_root().id)
         return fail(
             ErrorCode::failed_precondition,
-            fmt::format(
-                "template '{0}' was made with another QEMU ({1}); run `glovebox template prepare {0}`",
-                from.manifest.info.name, from.manifest.vmm_version));
-    net::NetworkRequest request{spec.network.allow_internet_access, spec.network.allow_out,
-                                spec.network.deny_out};
-    GB_TRY_ASSIGN(net::EgressPolicy policy, net::parse_policy(request));
-    GB_TRY_ASSIGN(const std::uint64_t available, available_memory_mib());
-    const auto needed = static_cast<std::uint64_t>(from.manifest.info.memory_mib);
-    if (available < needed + options_.memory_reserve_mib)
-        return fail(
-            ErrorCode::unavailable,
-            fmt::format(
-                "no free memory: the sandbox may need {} MiB and {} MiB stay reserved for the host, but "
-                "only {} MiB are available. Kill a sandbox or use a larger machine",
-                needed, options_.memory_reserve_mib, available));
-    SandboxMachine::Parts parts{machinery_, *slots_, options_.data_dir / "sandboxes"};
-    return SandboxMachine::start(parts, from, spec, std::move(policy));
+            fmt::format("the sandbox was paused with another QEMU ({}) and can only be resumed with that",
+                        paused->from.vmm_version));
+    GB_TRY_ASSIGN(net::EgressPolicy policy, policy_of(spec.network));
+    GB_TRY(check_memory(paused->from));
+    auto from = templates_.find_build(paused->from.info.build_id);
+    if (!from) from = StoredTemplate{paused->from, folder.base()};
+    return SandboxMachine::resume(parts(), *from, *paused, spec, std::move(policy));
 }
 
 awaitable<Status> LocalNode::create(SandboxSpec spec) {
     GB_CO_TRY_ASSIGN(std::shared_ptr<SandboxMachine> machine,
                      co_await offload(pool_, [&] { return make(spec); }));
+    Status taken = take_in(machine);
+    if (!taken) co_await offload(pool_, [&] { return machine->end(); });
+    co_return taken;
+}
+
+awaitable<Status> LocalNode::resume(SandboxSpec spec) {
+    if (find_watched(spec.id))
+        co_return fail(ErrorCode::already_exists, fmt::format("sandbox '{}' is running", spec.id));
+    GB_CO_TRY_ASSIGN(std::shared_ptr<SandboxMachine> machine,
+                     co_await offload(pool_, [&] { return make_again(spec); }));
+    Status taken = take_in(machine);
+    if (!taken) co_await offload(pool_, [&] { return machine->pause(PauseMode::with_memory); });
+    co_return taken;
+}
+
+Status LocalNode::take_in(const std::shared_ptr<SandboxMachine>& machine) {
     auto watched = std::make_shared<Watched>(executor_);
-    watched->machine = std::move(machine);
-    Status watching = assign_copy(watched->exit, watched->machine->pidfd());
-    if (watching) watching = assign_copy(watched->decisions, watched->machine->decision_fd());
-    if (!watching) {  // a machine that nobody watches must not run
+    watched->machine = machine;
+    Status watching = assign_copy(watched->exit, machine->pidfd());
+    if (watching) watching = assign_copy(watched->decisions, machine->decision_fd());
+    if (!watching) {
         watched->close();
-        co_await offload(pool_, [m = watched->machine] { return m->end(); });
-        co_return std::unexpected(watching.error());
+        return watching;
     }
     {
         std::lock_guard lock(mutex_);
-        sandboxes_[spec.id] = watched;
+        sandboxes_[machine->id()] = watched;
     }
     watch(watched);
-    co_return Status{};
+    return {};
 }
 
-void LocalNode::watch(const std::shared_ptr<Watched>& watched) {
+void LocalNode::watch_exit(const std::shared_ptr<Watched>& watched) {
     std::weak_ptr<Watched> weak = watched;
     watched->exit.async_wait(asio::posix::stream_descriptor::wait_read,
                              [this, weak](const boost::system::error_code& ec) {
                                  auto alive = weak.lock();
-                                 if (ec || !alive) return;
+                                 if (ec || !alive || alive->pausing) return;
                                  if (on_exit_) on_exit_(alive->machine->id(), alive->machine->last_words());
                              });
+}
+
+void LocalNode::watch(const std::shared_ptr<Watched>& watched) {
+    std::weak_ptr<Watched> weak = watched;
+    watch_exit(watched);
     // Decisions are read in strides of 20 ms: a guest that floods costs the host a bounded share of its loop.
     auto timer = std::make_shared<asio::steady_timer>(executor_);
     auto wait = std::make_shared<std::function<void()>>();
@@ -200,34 +310,106 @@ void LocalNode::watch_host() {
         });
 }
 
-awaitable<Status> LocalNode::pause(std::string, PauseMode) {
-    co_return fail(ErrorCode::unimplemented, "this server cannot pause sandboxes yet");
-}
-
-awaitable<Status> LocalNode::resume(SandboxSpec) {
-    co_return fail(ErrorCode::unimplemented, "this server cannot resume sandboxes yet");
+awaitable<Status> LocalNode::pause(std::string id, PauseMode mode) {
+    const std::shared_ptr<Watched> watched = find_watched(id);
+    if (!watched)
+        co_return fail(ErrorCode::not_found, fmt::format("no sandbox '{}' runs on this machine", id));
+    if (watched->pausing) co_return fail(ErrorCode::aborted, fmt::format("sandbox '{}' is being paused", id));
+    watched->pausing = true;
+    Status paused =
+        co_await offload(pool_, [machine = watched->machine, mode] { return machine->pause(mode); });
+    if (!paused) {
+        watched->pausing = false;
+        // If it ended meanwhile, nobody was told; if it runs on, this waits as before.
+        boost::system::error_code ignored;
+        watched->exit.cancel(ignored);
+        if (watched->exit.is_open()) watch_exit(watched);
+        co_return paused;
+    }
+    watched->close();
+    std::lock_guard lock(mutex_);
+    auto found = sandboxes_.find(id);
+    if (found != sandboxes_.end() && found->second == watched) sandboxes_.erase(found);
+    co_return Status{};
 }
 
 Result<std::vector<HeldSandbox>> LocalNode::held() {
-    return std::vector<HeldSandbox>{};
+    std::vector<HeldSandbox> out;
+    std::unordered_set<std::string> running;
+    {
+        std::lock_guard lock(mutex_);
+        for (const auto& [id, watched] : sandboxes_) running.insert(id);
+    }
+    for (const std::string& id : running) out.push_back({id, true});
+    std::error_code ec;
+    const fs::path sandboxes = options_.data_dir / "sandboxes";
+    for (const fs::directory_entry& entry : fs::directory_iterator(sandboxes, ec)) {
+        const std::string id = entry.path().filename().string();
+        std::error_code missing;
+        if (!running.contains(id) && fs::exists(SandboxFolder(entry.path()).manifest(), missing))
+            out.push_back({id, false});
+    }
+    if (ec) return fail_errno(ec.value(), "read " + sandboxes.string());
+    return out;
 }
 
-void LocalNode::leave_running() {}
+void LocalNode::leave_running() {
+    if (host_watch_) host_watch_->close();
+    std::unordered_map<std::string, std::shared_ptr<Watched>> sandboxes;
+    {
+        std::lock_guard lock(mutex_);
+        sandboxes.swap(sandboxes_);
+    }
+    bool any = !machinery_.survivors.empty();
+    for (const auto& [id, watched] : sandboxes) {
+        watched->close();
+        if (watched->machine->leave()) any = true;
+    }
+    if (any && machinery_.network) machinery_.network->leave();
+}
 
 awaitable<Status> LocalNode::destroy(std::string id) {
     std::shared_ptr<Watched> watched;
     {
         std::lock_guard lock(mutex_);
         auto found = sandboxes_.find(id);
-        if (found == sandboxes_.end()) co_return Status{};
-        watched = std::move(found->second);
-        sandboxes_.erase(found);
+        if (found != sandboxes_.end()) {
+            watched = std::move(found->second);
+            sandboxes_.erase(found);
+        }
     }
-    watched->close();
-    co_return co_await offload(pool_, [machine = watched->machine] { return machine->end(); });
+    if (watched) {
+        watched->close();
+        co_return co_await offload(pool_, [machine = watched->machine] { return machine->end(); });
+    }
+    if (!is_sandbox_name(id)) co_return Status{};
+    co_return co_await offload(pool_, [folder = folder_of(id)]() -> Status {
+        // First what makes it a paused one: a folder that is removed by half must not come back after a
+        // crash.
+        GB_TRY(remove_manifest(folder));
+        return remove_tree(folder.path());
+    });
 }
 
-awaitable<Result<tcp::socket>> LocalNode::connect(std::string id, std::uint16_t port) {
+// A step on the way to a connection: bounded in time, and cut when the sandbox ends.
+awaitable<boost::system::error_code> LocalNode::bounded(std::weak_ptr<Watched> sandbox,
+                                                        std::shared_ptr<tcp::socket> socket,
+                                                        awaitable<boost::system::error_code> step) {
+    // Shared with the timer's handler, which may be queued already when this frame ends.
+    asio::steady_timer timer(executor_, std::chrono::seconds(10));
+    timer.async_wait([socket](const boost::system::error_code& timer_ec) {
+        boost::system::error_code ignored;
+        if (!timer_ec) socket->cancel(ignored);
+    });
+    if (auto found = sandbox.lock()) found->connecting.insert(socket);
+    const boost::system::error_code ec = co_await std::move(step);
+    timer.cancel();
+    if (auto found = sandbox.lock()) found->connecting.erase(socket);
+    co_return ec;
+}
+
+awaitable<Result<std::shared_ptr<tcp::socket>>> LocalNode::connect_port(std::string id, std::uint16_t port,
+                                                                        boost::system::error_code& why) {
     // Only a weak reference while waiting: a machine must not outlive the node.
     std::weak_ptr<Watched> sandbox;
     UniqueFd fd;
@@ -237,24 +419,26 @@ awaitable<Result<tcp::socket>> LocalNode::connect(std::string id, std::uint16_t 
         GB_CO_TRY_ASSIGN(fd, found->machine->socket());
         sandbox = found;
     }
-    // Shared with the timer's handler, which may be queued already when this frame ends.
     auto socket = std::make_shared<tcp::socket>(executor_);
     boost::system::error_code ec;
     socket->assign(tcp::v4(), fd.release(), ec);
     if (ec) co_return fail(ErrorCode::internal, "socket: " + ec.message());
-    asio::steady_timer timer(executor_, std::chrono::seconds(10));
-    timer.async_wait([socket](const boost::system::error_code& timer_ec) {
-        boost::system::error_code ignored;
-        if (!timer_ec) socket->cancel(ignored);
-    });
-    if (auto found = sandbox.lock()) found->connecting.insert(socket);
-    auto [connect_ec] = co_await socket->async_connect({asio::ip::make_address(kGuestAddress), port},
-                                                       asio::as_tuple(asio::use_awaitable));
-    timer.cancel();
-    if (auto found = sandbox.lock()) found->connecting.erase(socket);
-    if (connect_ec)
-        co_return fail(ErrorCode::unavailable, fmt::format("port {}: {}", port, connect_ec.message()));
-    co_return std::move(*socket);
+    why = co_await bounded(sandbox, socket, connect_to(socket, {asio::ip::make_address(kGuestAddress), port}));
+    if (why) co_return fail(ErrorCode::unavailable, fmt::format("port {}: {}", port, why.message()));
+    co_return socket;
+}
+
+awaitable<Result<tcp::socket>> LocalNode::connect(std::string id, std::uint16_t port) {
+    boost::system::error_code why;
+    auto direct = co_await connect_port(id, port, why);
+    if (direct) co_return std::move(**direct);
+    if (why != asio::error::connection_refused || port == kAgentPort) co_return std::unexpected(direct.error());
+    // Nobody listens on the guest's address, perhaps somebody does on its loopback.
+    boost::system::error_code ignored;
+    GB_CO_TRY_ASSIGN(auto agent, co_await connect_port(id, kAgentPort, ignored));
+    why = co_await bounded(find_watched(id), agent, ask_loopback(*agent, port));
+    if (why) co_return fail(ErrorCode::unavailable, fmt::format("port {}: {}", port, why.message()));
+    co_return std::move(*agent);
 }
 
 Result<NodeInfo> LocalNode::info() {
@@ -297,9 +481,11 @@ Result<SandboxUsage> LocalNode::usage(const std::string& id) {
 }
 
 Result<std::vector<std::string>> LocalNode::decisions(const std::string& id, std::size_t limit) {
-    auto machine = find(id);
-    if (!machine) return fail(ErrorCode::not_found, fmt::format("no sandbox '{}' on this machine", id));
-    return machine->decisions(limit);
+    if (auto machine = find(id)) return machine->decisions(limit);
+    std::error_code ec;
+    if (!is_sandbox_name(id) || !fs::exists(folder_of(id).manifest(), ec))
+        return fail(ErrorCode::not_found, fmt::format("no sandbox '{}' on this machine", id));
+    return SandboxMachine::read_decisions(folder_of(id), limit);
 }
 
 }  // namespace gb

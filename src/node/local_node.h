@@ -1,4 +1,5 @@
-// The node of this machine: sandboxes as processes here. Blocking work runs on the pool, watching on the executor.
+// The node of this machine: sandboxes as processes here. Blocking work runs on the pool, watching on the
+// executor.
 #pragma once
 
 #include <functional>
@@ -21,8 +22,8 @@ namespace gb {
 
 class LocalNode final : public Node {
   public:
-    // Takes the data folder for itself (already_exists when another server has it), reclaims what a dead server left
-    // there, and makes the first slots.
+    // Takes the data folder for itself (already_exists when another server has it), takes over the machines that the
+    // last one left there, reclaims everything else of it, and makes the first slots. On an error machines run on.
     static Result<std::unique_ptr<LocalNode>> open(boost::asio::any_io_executor executor,
                                                    boost::asio::thread_pool& pool, NodeOptions options);
     ~LocalNode() override;
@@ -39,7 +40,9 @@ class LocalNode final : public Node {
     Result<Isolation> isolation(const std::string& id) override;
     Result<SandboxUsage> usage(const std::string& id) override;
     Result<std::vector<std::string>> decisions(const std::string& id, std::size_t limit) override;
-    void on_exit(std::function<void(std::string, std::string)> callback) override { on_exit_ = std::move(callback); }
+    void on_exit(std::function<void(std::string, std::string)> callback) override {
+        on_exit_ = std::move(callback);
+    }
 
   private:
     struct Watched;
@@ -47,6 +50,27 @@ class LocalNode final : public Node {
     [[nodiscard]] std::shared_ptr<Watched> find_watched(const std::string& id) const;
     [[nodiscard]] std::shared_ptr<SandboxMachine> find(const std::string& id) const;
     Result<std::shared_ptr<SandboxMachine>> make(const SandboxSpec& spec);
+    Result<std::shared_ptr<SandboxMachine>> make_again(const SandboxSpec& spec);
+    [[nodiscard]] Status check_vmm(const Manifest& manifest) const;
+    [[nodiscard]] Status check_memory(const Manifest& manifest) const;
+    [[nodiscard]] SandboxMachine::Parts parts() {
+        return {machinery_, *slots_, options_.data_dir / "sandboxes"};
+    }
+    [[nodiscard]] SandboxFolder folder_of(const std::string& id) const {
+        return SandboxFolder(options_.data_dir / "sandboxes" / id);
+    }
+    Status start();
+    Status take_over_machines();
+    // Watches a machine that runs and takes it in. On an error it runs unwatched, which it must not for long.
+    Status take_in(const std::shared_ptr<SandboxMachine>& machine);
+    using Socket = boost::asio::ip::tcp::socket;
+    boost::asio::awaitable<boost::system::error_code> bounded(
+        std::weak_ptr<Watched> sandbox, std::shared_ptr<Socket> socket,
+        boost::asio::awaitable<boost::system::error_code> step);
+    // `why` says what the guest's kernel answered.
+    boost::asio::awaitable<Result<std::shared_ptr<Socket>>> connect_port(std::string id, std::uint16_t port,
+                                                                         boost::system::error_code& why);
+    void watch_exit(const std::shared_ptr<Watched>& watched);
     void watch(const std::shared_ptr<Watched>& watched);
     void watch_host();
 

@@ -1,5 +1,7 @@
 #include "node/machinery.h"
 
+#include <map>
+
 #include <fcntl.h>
 
 #include <sys/file.h>
@@ -9,6 +11,7 @@
 #include "base/file.h"
 #include "base/ids.h"
 #include "base/log.h"
+#include "net/address_block.h"
 
 namespace gb {
 namespace fs = std::filesystem;
@@ -36,8 +39,7 @@ Result<std::string> instance_of(const fs::path& folder) {
     return made;
 }
 
-
-Result<Machinery> open_machinery(const fs::path& folder, const std::string& instance) {
+Result<Machinery> open_machinery(const fs::path& folder, const std::string& instance, const AdoptMachines& adopt) {
     Machinery out;
     out.instance = instance;
     engine::MicrovmOptions engine_options;
@@ -46,17 +48,18 @@ Result<Machinery> open_machinery(const fs::path& folder, const std::string& inst
     GB_TRY_ASSIGN(engine_options.cgroups, engine::detect_cgroup_layout());
     GB_TRY_ASSIGN(out.engine, engine::MicrovmEngine::create(std::move(engine_options)));
     // Processes first: a machine that still runs holds its network namespace, and with it its devices.
-    std::vector<std::string> groups;
-    if (Status status = out.engine->reclaim(&groups); !status)
-        return std::unexpected(status.error().with("reclaim what the previous run left"));
-    GB_TRY_ASSIGN(net::Reclaimed network, net::HostNetwork::reclaim(instance));
-    if (!groups.empty() || network.tables + network.links + network.routes > 0)
-        log::warn("reclaimed what the previous run left", {{"machines", groups.size()},
-                                                           {"tables", network.tables},
-                                                           {"links", network.links},
-                                                           {"routes", network.routes}});
+    if (adopt) out.survivors = adopt(*out.engine, net::instance_tag(instance));
+    std::map<std::string, pid_t> keep;
     net::HostNetworkOptions network_options;
     network_options.instance = instance;
+    for (const Survivor& survivor : out.survivors) {
+        keep.emplace(survivor.record.id, survivor.machine->pid());
+        network_options.keep.push_back(survivor.record.slot);
+    }
+    std::vector<std::string> groups;
+    if (Status status = out.engine->reclaim(&groups, keep); !status)
+        return std::unexpected(status.error().with("reclaim what the previous run left"));
+    if (!groups.empty()) log::warn("ended machines that the previous run left", {{"machines", groups.size()}});
     GB_TRY_ASSIGN(out.network, net::HostNetwork::create(std::move(network_options)));
     return out;
 }

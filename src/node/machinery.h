@@ -1,15 +1,18 @@
 // The parts of a host that machines need, opened together: control groups, network, engine, accelerator. What a dead
-// process of the same instance left behind is reclaimed first.
+// process of the same instance left behind is taken over or reclaimed first.
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "engine/microvm/microvm_engine.h"
 #include "net/host_network.h"
+#include "node/survivors.h"
 
 namespace gb {
 
@@ -31,6 +34,8 @@ struct Machinery {
     std::string instance;
     std::unique_ptr<engine::MicrovmEngine> engine;
     std::unique_ptr<net::HostNetwork> network;
+    // Taken over from the previous process; to be made sandboxes of. Their slots are kept.
+    std::vector<Survivor> survivors;
 };
 
 enum class Busy { refuse, wait };
@@ -40,8 +45,10 @@ Result<UniqueFd> lock_folder(const std::filesystem::path& folder, Busy busy);
 Result<std::string> instance_of(const std::filesystem::path& folder);
 
 // `instance` names everything that is made, `folder` holds what the VMM sees of the host; both belong to one process at
-// a time. The same ones again reclaim.
-Result<Machinery> open_machinery(const std::filesystem::path& folder, const std::string& instance);
+// a time. The same ones again reclaim, but for the machines that `adopt` takes over.
+using AdoptMachines = std::function<std::vector<Survivor>(engine::Engine& engine, std::uint16_t instance_tag)>;
+Result<Machinery> open_machinery(const std::filesystem::path& folder, const std::string& instance,
+                                 const AdoptMachines& adopt = {});
 
 // The user that the machine in this slot runs as: no two machines of this host share one.
 uid_t machine_uid(std::uint16_t instance_tag, std::size_t slot_number);

@@ -29,6 +29,7 @@ std::string write_manifest(const Manifest& m) {
                                         {"accelerator_reason", m.accelerator_reason},
                                         {"guest_kernel", m.guest_kernel},
                                         {"command_line", m.command_line},
+                                        {"start_cmd", m.start_cmd},
                                         {"default_user", m.default_user},
                                         {"workdir", m.workdir},
                                         {"env", std::move(env)}}) +
@@ -72,6 +73,9 @@ Result<Manifest> parse_manifest(std::string_view text) {
     m.command_line = text_of("command_line");
     m.default_user = text_of("default_user");
     m.workdir = text_of("workdir");
+    // Builds of older versions do not say.
+    if (const json::value* start = o.if_contains("start_cmd"); start != nullptr && start->is_string())
+        m.start_cmd = start->get_string();
     if (const json::value* env = o.if_contains("env"); env != nullptr && env->is_object())
         for (const auto& item : env->get_object())
             if (item.value().is_string()) m.env.emplace(item.key(), item.value().get_string());

@@ -22,6 +22,7 @@ struct Manifest {
     std::string accelerator_reason;  // for people
     std::string guest_kernel;
     std::string command_line;
+    std::string start_cmd;  // what runs in it from the start; empty: nothing
     std::string default_user;
     std::string workdir;
     std::map<std::string, std::string> env;

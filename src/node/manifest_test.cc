@@ -15,6 +15,7 @@ Manifest example() {
     m.accelerator_reason = "it works";
     m.guest_kernel = "6.1";
     m.command_line = "console=ttyS0";
+    m.start_cmd = "serve --all";
     m.default_user = "user";
     m.workdir = "/home/user";
     m.env = {{"LANG", "C.UTF-8"}, {"Q", "a\"b\n"}};

@@ -4,11 +4,15 @@
 #include <sstream>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/crypto.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "net/netns.h"
 #include "node/guest_link.h"
+#include "node/machine_record.h"
 
 namespace gb {
 namespace fs = std::filesystem;
@@ -16,6 +20,8 @@ namespace {
 
 // A restored guest that is emulated needs its code translated again before its first answer; loaded hosts are slow.
 constexpr std::chrono::seconds kIdentityLimit{30};
+constexpr std::chrono::seconds kFreezeLimit{50};  // the agent thaws after 60
+constexpr std::chrono::seconds kBootLimit{120};
 
 // The last `limit` lines of a file, oldest first.
 void tail_lines(const fs::path& path, std::size_t limit, std::deque<std::string>& lines) {
@@ -28,56 +34,133 @@ void tail_lines(const fs::path& path, std::size_t limit, std::deque<std::string>
     }
 }
 
+// What the host's files and the guest say must not look like the client's mistake. Data can be lost only where some
+// was saved: for a new sandbox it is the template that is damaged.
+enum class Data { of_template, of_sandbox };
+Error for_client(Error error, Data data, std::string_view what) {
+    using enum ErrorCode;
+    const bool keep = error.code == unavailable || error.code == no_space || error.code == deadline_exceeded ||
+                      error.code == unimplemented || (error.code == data_loss && data == Data::of_sandbox);
+    if (!keep) error.code = internal;
+    return error.with(what);
+}
+
+// The build's files under names of the sandbox's own: a newer build may replace it while the sandbox is paused. Where
+// that cannot be, on another file system, the sandbox can be resumed as long as the build is there.
+void keep_base(const StoredTemplate& from, const SandboxFolder& folder) {
+    if (!make_dirs(folder.base(), 0711)) return;
+    for (const fs::path& file : {from.disk(), from.memory(), from.kernel(), from.initrd()})
+        (void)::link(file.c_str(), (folder.base() / file.filename()).c_str());
+}
+
 }  // namespace
+
+Result<net::EgressPolicy> policy_of(const NetworkRequest& request) {
+    return net::parse_policy({request.allow_internet_access, request.allow_out, request.deny_out});
+}
 
 Result<std::shared_ptr<SandboxMachine>> SandboxMachine::start(const Parts& parts, const StoredTemplate& from,
                                                               const SandboxSpec& spec, net::EgressPolicy policy) {
-    std::shared_ptr<SandboxMachine> out(new SandboxMachine(parts, spec.id, from.manifest));
+    std::shared_ptr<SandboxMachine> out(new SandboxMachine(parts, spec.id, from));
     if (Status status = out->build(from, spec, std::move(policy)); !status) {
         (void)out->end();
-        // What the host's files and the guest say must not look like the client's mistake.
-        Error error = status.error();
-        using enum ErrorCode;
-        if (error.code != unavailable && error.code != no_space && error.code != deadline_exceeded) error.code = internal;
-        return std::unexpected(error.with("start the sandbox"));
+        return std::unexpected(for_client(status.error(), Data::of_template, "start the sandbox"));
     }
     return out;
 }
 
-Status SandboxMachine::build(const StoredTemplate& from, const SandboxSpec& spec, net::EgressPolicy policy) {
-    const std::int64_t asked_us = monotonic_us();
+Result<std::shared_ptr<SandboxMachine>> SandboxMachine::resume(const Parts& parts, const StoredTemplate& from,
+                                                               const PausedSandbox& paused, const SandboxSpec& spec,
+                                                               net::EgressPolicy policy) {
+    std::shared_ptr<SandboxMachine> out(new SandboxMachine(parts, spec.id, from));
+    if (Status status = out->wake(from, paused, spec, std::move(policy)); !status) {
+        std::lock_guard lock(out->end_mutex_);
+        (void)out->release();
+        out->life_ = Life::paused;
+        return std::unexpected(for_client(status.error(), Data::of_sandbox, "resume the sandbox"));
+    }
+    return out;
+}
+
+Status SandboxMachine::place(net::EgressPolicy policy) {
     GB_TRY_ASSIGN(slot_, parts_.slots.take());
     slot_number_ = slot_->number();
     GB_TRY(slot_->set_policy(std::move(policy)));
-    GB_TRY(make_dirs(folder_, 0711));
-    GB_TRY_ASSIGN(log_, net::DecisionLog::open(folder_ / "egress.log"));
-    const fs::path disk = folder_ / "disk.qcow2";
-    GB_TRY(copy_file_sparse(from.overlay(), disk, 0600));
+    GB_TRY(make_dirs(folder_.path(), 0711));
+    GB_TRY_ASSIGN(log_, net::DecisionLog::open(folder_.log()));
+    return {};
+}
 
-    const std::int64_t placed_us = monotonic_us();
-    engine::MachineSpec machine;
-    machine.jail.uid = machine.jail.gid = machine_uid(parts_.machinery.network->tag(), slot_number_);
+engine::MachineSpec SandboxMachine::machine_spec(const StoredTemplate& from) {
+    engine::MachineSpec machine = sandbox_machine_spec(folder_, from, parts_.machinery.network->tag(), slot_number_);
     machine.jail.netns_fd = slot_->netns_fd();
-    machine.jail.cgroup_name = id_;
-    machine.cpu_count = static_cast<unsigned>(manifest_.info.cpu_count);
-    machine.memory_mib = static_cast<unsigned>(manifest_.info.memory_mib);
-    machine.disk = {disk, engine::DiskFormat::qcow2, from.disk()};
-    machine.memory = {from.memory(), engine::MemoryMapping::copy_on_write};
     machine.tap = slot_->take_tap();
-    machine.mac = guest_mac();
-    machine.accelerator = manifest_.accelerator;
-    GB_TRY_ASSIGN(machine_, parts_.machinery.engine->restore(std::move(machine), from.state(), engine::AfterLoad::run));
+    return machine;
+}
 
-    const std::int64_t restored_us = monotonic_us();
+Status SandboxMachine::introduce(const SandboxSpec& spec, std::string access_token) const {
     GuestIdentity identity;
     identity.sandbox_id = id_;
     identity.template_id = manifest_.info.id;
-    identity.access_token = spec.access_token;
+    identity.access_token = std::move(access_token);
     identity.default_user = manifest_.default_user;
     identity.workdir = manifest_.workdir;
     identity.env_vars = manifest_.env;
     for (const auto& [name, value] : spec.env_vars) identity.env_vars[name] = value;
-    GB_TRY(guest_link(*slot_).init(identity, kIdentityLimit));
+    return guest_link(*slot_).init(identity, kIdentityLimit);
+}
+
+Status SandboxMachine::remember(const NetworkRequest& network) const {
+    MachineRecord record;
+    record.id = id_;
+    record.from = manifest_;
+    GB_TRY_ASSIGN(record.process, machine_->trace());
+    record.slot = slot_number_;
+    GB_TRY_ASSIGN(record.netns, net::netns_id(slot_->netns_fd()));
+    record.network = network;
+    return put_record(folder_.machine(), record);
+}
+
+Result<std::shared_ptr<SandboxMachine>> SandboxMachine::adopt(const Parts& parts, Survivor survivor) {
+    std::shared_ptr<SandboxMachine> out(new SandboxMachine(parts, survivor.record.id, survivor.from));
+    out->machine_ = std::move(survivor.machine);
+    if (Status status = out->take_over(survivor.record); !status) {
+        (void)out->end();
+        return std::unexpected(status.error());
+    }
+    return out;
+}
+
+Status SandboxMachine::take_over(const MachineRecord& record) {
+    slot_number_ = record.slot;
+    GB_TRY_ASSIGN(UniqueFd netns, net::netns_of(machine_->pid()));
+    GB_TRY_ASSIGN(const std::uint64_t netns_id, net::netns_id(netns.get()));
+    if (!machine_->alive()) return fail(ErrorCode::not_found, "the machine has ended");
+    if (netns_id != record.netns)
+        return fail(ErrorCode::failed_precondition, "the machine is not in its network namespace");
+    GB_TRY_ASSIGN(slot_, net::Slot::adopt(*parts_.machinery.network, record.slot, std::move(netns)));
+    // It is in force all the time; this makes sure, and gives decisions the names of its rules.
+    GB_TRY_ASSIGN(net::EgressPolicy policy, policy_of(record.network));
+    GB_TRY(slot_->set_policy(std::move(policy)));
+    GB_TRY_ASSIGN(log_, net::DecisionLog::open(folder_.log()));
+    GB_TRY_ASSIGN(const std::uint64_t suppressed, slot_->suppressed());
+    log_->suppressed_before(suppressed);
+    // What was saved of it, if anything was, is no longer true.
+    return remove_paused(folder_);
+}
+
+Status SandboxMachine::build(const StoredTemplate& from, const SandboxSpec& spec, net::EgressPolicy policy) {
+    const std::int64_t asked_us = monotonic_us();
+    GB_TRY(place(std::move(policy)));
+    GB_TRY(copy_file_sparse(from.overlay(), folder_.disk(), 0600));
+    keep_base(from, folder_);
+
+    const std::int64_t placed_us = monotonic_us();
+    GB_TRY_ASSIGN(machine_, parts_.machinery.engine->restore(machine_spec(from), from.state(), engine::AfterLoad::run));
+
+    const std::int64_t restored_us = monotonic_us();
+    GB_TRY(introduce(spec, spec.access_token));
+    GB_TRY(remember(spec.network));
     log::debug("machine started", {{"sandbox", id_},
                                    {"place_us", placed_us - asked_us},
                                    {"restore_us", restored_us - placed_us},
@@ -85,22 +168,166 @@ Status SandboxMachine::build(const StoredTemplate& from, const SandboxSpec& spec
     return {};
 }
 
+Status SandboxMachine::wake(const StoredTemplate& from, const PausedSandbox& paused, const SandboxSpec& spec,
+                            net::EgressPolicy policy) {
+    const std::int64_t asked_us = monotonic_us();
+    GB_TRY(place(std::move(policy)));
+    if (paused.mode == PauseMode::with_memory) {
+        GB_TRY(load(from, paused, spec));
+    } else {
+        GB_TRY(boot(from, spec));
+    }
+    if (Status removed = remove_paused(folder_); !removed)
+        log::warn("saved memory of a resumed sandbox is left",
+                  {{"sandbox", id_}, {"error", removed.error().message}});
+    log::debug("machine resumed", {{"sandbox", id_}, {"took_us", monotonic_us() - asked_us}});
+    return {};
+}
+
+Status SandboxMachine::load(const StoredTemplate& from, const PausedSandbox& paused, const SandboxSpec& spec) {
+    GB_TRY_ASSIGN(const std::string state, read_file(folder_.state()));
+    if (sha256_hex(state) != paused.state_sha256)
+        return fail(ErrorCode::data_loss, "the saved state of the machine is damaged");
+    const engine::SavedFiles files(folder_.state(), folder_.memory(), paused.memory_checksum);
+    GB_TRY_ASSIGN(machine_, parts_.machinery.engine->restore(machine_spec(from), files, engine::AfterLoad::run));
+    Status known = introduce(spec, spec.access_token);
+    if (known) known = remember(spec.network);
+    if (known) return {};
+    // The guest has run, and its disk is no longer the one that was saved with its memory: what it is now is saved.
+    if (Status again = save(PauseMode::with_memory); !again)
+        log::error("a sandbox could neither be resumed nor paused again",
+                   {{"sandbox", id_}, {"error", again.error().message}});
+    return known;
+}
+
+Status SandboxMachine::boot(const StoredTemplate& from, const SandboxSpec& spec) {
+    engine::MachineSpec machine = machine_spec(from);
+    machine.kernel = {from.kernel(), from.initrd(), manifest_.command_line};
+    // Its memory begins as the template's, which a kernel does not mind: so it can be paused with its memory later.
+    GB_TRY_ASSIGN(machine_, parts_.machinery.engine->boot(std::move(machine)));
+    const AgentClient agent = guest_link(*slot_);
+    GB_TRY(agent.wait_ready(kBootLimit));
+    if (!manifest_.start_cmd.empty()) {
+        GB_TRY(introduce(spec, ""));  // once it has a token, the agent asks for it
+        GB_TRY(agent.start(manifest_.start_cmd, "root", "start"));
+    }
+    GB_TRY(introduce(spec, spec.access_token));
+    return remember(spec.network);
+}
+
+Status SandboxMachine::pause(PauseMode mode) {
+    std::lock_guard lock(end_mutex_);
+    if (life_ != Life::running) return fail(ErrorCode::not_found, fmt::format("sandbox '{}' has ended", id_));
+    if (Status saved = save(mode); !saved) {
+        (void)remove_paused(folder_);  // it runs on, and what was saved is soon not true any more
+        return std::unexpected(for_client(saved.error(), Data::of_template, "pause the sandbox"));
+    }
+    life_ = Life::paused;
+    if (Status released = release(); !released)
+        log::error("a paused sandbox's machine is not gone whole",
+                   {{"sandbox", id_}, {"error", released.error().message}});
+    return {};
+}
+
+Status SandboxMachine::save(PauseMode mode) {
+    if (mode == PauseMode::filesystem_only) return save_filesystem();
+    // Without the image that its memory is written over, a delta is worth nothing.
+    if (!has_base("memory.img"))
+        return fail(ErrorCode::failed_precondition,
+                    fmt::format("the template build that sandbox '{}' started from is gone", id_));
+    const std::int64_t asked_us = monotonic_us();
+    auto saved = machine_->suspend({folder_.state(), folder_.memory()}, engine::AfterSave::end,
+                                   [&](const engine::SaveResult& result) -> Status {
+                                       PausedSandbox paused = describe(PauseMode::with_memory);
+                                       GB_TRY_ASSIGN(paused.disk, mark_of(folder_.disk()));
+                                       paused.state_bytes = result.state_bytes;
+                                       paused.state_sha256 = result.state_sha256;
+                                       paused.memory_bytes = result.memory_bytes;
+                                       paused.memory_checksum = result.memory_checksum;
+                                       return put_paused(folder_, paused);
+                                   });
+    if (!saved) return std::unexpected(saved.error());
+    log::debug("machine paused", {{"sandbox", id_},
+                                  {"data_pages", saved->data_pages},
+                                  {"zero_pages", saved->zero_pages},
+                                  {"stopped_ms", saved->stopped_for.count()},
+                                  {"took_us", monotonic_us() - asked_us}});
+    return {};
+}
+
+Status SandboxMachine::save_filesystem() {
+    if (!has_base("vmlinuz") || !has_base("initrd.img"))
+        return fail(ErrorCode::unimplemented,
+                    fmt::format("template '{0}' has no kernel to boot the sandbox's disk with; run `glovebox template "
+                                "prepare {0}` and make a new sandbox",
+                                manifest_.info.name));
+    const AgentClient agent = guest_link(*slot_);
+    auto save = [&]() -> Status {
+        GB_TRY(agent.freeze(kFreezeLimit));
+        GB_TRY(machine_->stop());
+        GB_TRY(sync_disk(folder_));
+        PausedSandbox paused = describe(PauseMode::filesystem_only);
+        GB_TRY_ASSIGN(paused.disk, mark_of(folder_.disk()));
+        return put_paused(folder_, paused);
+    };
+    Status saved = save();
+    if (saved) return {};
+    (void)machine_->cont();
+    (void)agent.thaw(kIdentityLimit);
+    return saved;
+}
+
+PausedSandbox SandboxMachine::describe(PauseMode mode) const {
+    PausedSandbox out;
+    out.id = id_;
+    out.mode = mode;
+    out.paused_ms = now_ms();
+    out.from = manifest_;
+    return out;
+}
+
+bool SandboxMachine::has_base(const char* file) const {
+    std::error_code ec;
+    return fs::exists(folder_.base() / file, ec) || fs::exists(template_folder_ / file, ec);
+}
+
 SandboxMachine::~SandboxMachine() {
-    (void)end();
+    if (life_ == Life::running) (void)end();
+}
+
+bool SandboxMachine::leave() {
+    std::lock_guard lock(end_mutex_);
+    if (life_ != Life::running || !machine_->alive()) return false;
+    life_ = Life::left;
+    machine_->leave();
+    std::lock_guard parts_lock(mutex_);
+    record_locked();
+    log_.reset();
+    slot_.reset();  // its namespace lives with the machine
+    return true;
+}
+
+Status SandboxMachine::release() {
+    GB_TRY(remove_record(folder_.machine()));
+    if (machine_) GB_TRY(machine_->kill());
+    (void)::unlink(folder_.monitor().c_str());
+    std::lock_guard lock(mutex_);
+    record_locked();
+    log_.reset();
+    if (slot_) parts_.slots.discard(std::move(slot_));
+    return {};
 }
 
 Status SandboxMachine::end() {
-    std::lock_guard lock(end_mutex_);
-    if (ended_) return {};
+    // First of all: what is half taken down must not be taken over.
+    GB_TRY(remove_record(folder_.machine()));
+    // Before the lock: it ends the wait of a pause that is under way.
     if (machine_) GB_TRY(machine_->kill());
-    {
-        std::lock_guard parts_lock(mutex_);
-        record_locked();
-        log_.reset();
-        if (slot_) parts_.slots.discard(std::move(slot_));
-    }
-    GB_TRY(remove_tree(folder_));
-    ended_ = true;
+    std::lock_guard lock(end_mutex_);
+    if (life_ == Life::gone) return {};
+    GB_TRY(release());
+    GB_TRY(remove_tree(folder_.path()));
+    life_ = Life::gone;
     return {};
 }
 
@@ -144,11 +371,18 @@ void SandboxMachine::record(const net::Decision& decision) {
 }
 
 Result<std::vector<std::string>> SandboxMachine::decisions(std::size_t limit) {
-    record_decisions();  // reading the files needs no lock: they only grow, or move away as a whole
+    record_decisions();
+    return read_decisions(folder_, limit);
+}
+
+// Needs no lock: the files only grow, or move away as a whole.
+std::vector<std::string> SandboxMachine::read_decisions(const SandboxFolder& folder, std::size_t limit) {
     std::deque<std::string> lines;
-    tail_lines(folder_ / "egress.log.1", limit, lines);
-    tail_lines(folder_ / "egress.log", limit, lines);
-    return std::vector<std::string>(lines.begin(), lines.end());
+    fs::path older = folder.log();
+    older += ".1";
+    tail_lines(older, limit, lines);
+    tail_lines(folder.log(), limit, lines);
+    return {lines.begin(), lines.end()};
 }
 
 }  // namespace gb

@@ -1,5 +1,5 @@
 // One running sandbox on this machine: its slot, its VMM, its folder, its decision log. Everything it holds on the
-// host is released by end() or the destructor.
+// host is released by end() or the destructor, except that the files of one that was paused stay.
 #pragma once
 
 #include <filesystem>
@@ -15,9 +15,13 @@
 #include "net/slot_pool.h"
 #include "node/machinery.h"
 #include "node/node.h"
+#include "node/paused_sandbox.h"
 #include "node/template_store.h"
 
 namespace gb {
+
+// What a client asked of the network, as a policy or an error of net::parse_policy.
+Result<net::EgressPolicy> policy_of(const NetworkRequest& request);
 
 class SandboxMachine {
   public:
@@ -30,10 +34,24 @@ class SandboxMachine {
     // Blocks until the guest has taken its identity. On failure nothing is left.
     static Result<std::shared_ptr<SandboxMachine>> start(const Parts& parts, const StoredTemplate& from,
                                                          const SandboxSpec& spec, net::EgressPolicy policy);
+    // Runs a paused sandbox again; blocks until its guest has taken its identity. On failure it is as paused as before,
+    // or paused anew when its guest has run already. data_loss: what was saved is damaged.
+    static Result<std::shared_ptr<SandboxMachine>> resume(const Parts& parts, const StoredTemplate& from,
+                                                          const PausedSandbox& paused, const SandboxSpec& spec,
+                                                          net::EgressPolicy policy);
+    // Takes over one that outlived the previous server. On failure nothing is left.
+    static Result<std::shared_ptr<SandboxMachine>> adopt(const Parts& parts, Survivor survivor);
     ~SandboxMachine();
 
-    // Kills the VMM, removes files and slot. Idempotent; blocks.
+    // Kills the VMM, removes files and slot, also of one that was paused. Idempotent; blocks.
     Status end();
+
+    // Saves everything in its folder and ends the machine; the slot is given back. On an error it runs on. Blocks.
+    Status pause(PauseMode mode);
+
+    // Lets a machine that runs run on for the next server to adopt; nothing but the destructor may be called then. False
+    // when none runs. Blocks while it is being paused.
+    bool leave();
 
     [[nodiscard]] const std::string& id() const { return id_; }
     [[nodiscard]] const Manifest& manifest() const { return manifest_; }
@@ -48,24 +66,48 @@ class SandboxMachine {
     void record_decisions();
     void record(const net::Decision& decision);  // one that was made outside of the slot
     Result<std::vector<std::string>> decisions(std::size_t limit);
+    // Of a sandbox that need not run.
+    static std::vector<std::string> read_decisions(const SandboxFolder& folder, std::size_t limit);
 
   private:
-    SandboxMachine(const Parts& parts, std::string id, Manifest manifest)
-        : parts_(parts), id_(std::move(id)), manifest_(std::move(manifest)), folder_(parts.sandboxes / id_) {}
+    SandboxMachine(const Parts& parts, std::string id, const StoredTemplate& from)
+        : parts_(parts),
+          id_(std::move(id)),
+          manifest_(from.manifest),
+          template_folder_(from.folder),
+          folder_(parts.sandboxes / id_) {}
     void record_locked();
     Status build(const StoredTemplate& from, const SandboxSpec& spec, net::EgressPolicy policy);
+    Status wake(const StoredTemplate& from, const PausedSandbox& paused, const SandboxSpec& spec,
+                net::EgressPolicy policy);
+    // The parts of both.
+    Status place(net::EgressPolicy policy);
+    engine::MachineSpec machine_spec(const StoredTemplate& from);
+    Status introduce(const SandboxSpec& spec, std::string access_token) const;
+    Status load(const StoredTemplate& from, const PausedSandbox& paused, const SandboxSpec& spec);
+    Status boot(const StoredTemplate& from, const SandboxSpec& spec);
+    [[nodiscard]] PausedSandbox describe(PauseMode mode) const;
+    [[nodiscard]] bool has_base(const char* file) const;
+    Status remember(const NetworkRequest& network) const;  // from here it can be adopted
+    Status take_over(const MachineRecord& record);
+
+    Status save(PauseMode mode);
+    Status save_filesystem();
+    Status release();  // VMM and slot; the files stay
 
     Parts parts_;
     std::string id_;
     Manifest manifest_;
-    std::filesystem::path folder_;
+    std::filesystem::path template_folder_;
+    SandboxFolder folder_;
     std::unique_ptr<engine::Machine> machine_;
     std::size_t slot_number_ = 0;
     mutable std::mutex mutex_;  // of the two below
     std::unique_ptr<net::Slot> slot_;
     std::optional<net::DecisionLog> log_;
+    enum class Life { running, paused, left, gone };
     std::mutex end_mutex_;
-    bool ended_ = false;
+    Life life_ = Life::running;
 };
 
 }  // namespace gb

@@ -84,6 +84,14 @@ Status exercise(const AgentClient& agent) {
     return {};
 }
 
+// A copy that every machine may read.
+Status keep(const fs::path& from, const fs::path& to) {
+    GB_TRY(copy_file_sparse(from, to, 0444));
+    std::error_code ec;
+    fs::permissions(to, fs::perms(0444), ec);  // whatever the umask is
+    return ec ? Status(fail_errno(ec.value(), "chmod " + to.string())) : Status();
+}
+
 // Other builds of the same name, and what builders that were killed left. Machines that still run from a build keep
 // its files open.
 void remove_older(const fs::path& folder, const TemplateInfo& keep) {
@@ -232,6 +240,9 @@ Status TemplateBuilder::capture(const Inputs& in, Manifest& manifest, const fs::
     steps.say("freeze", 0.96);
     GB_TRY(machine->capture(files.state()));
     GB_TRY(engine::make_empty_overlay(files.overlay(), disk_bytes));
+    // For sandboxes that start again from their disk.
+    GB_TRY(keep(in.kernel.vmlinuz, files.kernel()));
+    GB_TRY(keep(in.initrd, files.initrd()));
     return write_file_atomic(folder / "manifest.json", write_manifest(manifest));
 }
 
@@ -258,6 +269,7 @@ Result<Prepared> TemplateBuilder::prepare(const std::string& name, const Progres
     manifest.accelerator_reason = in.accelerator.reason;
     manifest.guest_kernel = in.kernel.release;
     manifest.command_line = in.command_line;
+    manifest.start_cmd = in.definition.start_cmd;
     manifest.default_user = in.definition.default_user;
     manifest.workdir = in.definition.workdir;
     manifest.env = in.definition.env;

@@ -61,4 +61,14 @@ Result<StoredTemplate> TemplateStore::find(std::string_view id_or_name) {
     return fail(ErrorCode::not_found, fmt::format("template '{}' not found", id_or_name));
 }
 
+Result<StoredTemplate> TemplateStore::find_build(std::string_view build_id) const {
+    const bool plain = !build_id.empty() && std::ranges::all_of(build_id, [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+    });
+    std::error_code ec;
+    if (!plain || !fs::is_directory(folder_ / build_id, ec))
+        return fail(ErrorCode::not_found, fmt::format("template build '{}' not found", build_id));
+    return read_build(folder_ / build_id);
+}
+
 }  // namespace gb

@@ -21,6 +21,9 @@ struct StoredTemplate {
     [[nodiscard]] std::filesystem::path memory() const { return folder / "memory.img"; }
     [[nodiscard]] std::filesystem::path state() const { return folder / "state.bin"; }
     [[nodiscard]] std::filesystem::path overlay() const { return folder / "overlay.qcow2"; }
+    // To boot from the disk again. Builds of older versions do not have them.
+    [[nodiscard]] std::filesystem::path kernel() const { return folder / "vmlinuz"; }
+    [[nodiscard]] std::filesystem::path initrd() const { return folder / "initrd.img"; }
 };
 
 class TemplateStore {
@@ -32,6 +35,8 @@ class TemplateStore {
     Result<std::vector<StoredTemplate>> list();
     // By id or name; not_found.
     Result<StoredTemplate> find(std::string_view id_or_name);
+    // One build, whether or not there is a newer one; not_found. Looks at the disk.
+    [[nodiscard]] Result<StoredTemplate> find_build(std::string_view build_id) const;
 
     [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
 

@@ -88,14 +88,21 @@ def test_s17_s18_killed_hard_and_started_again_nothing_leaks():
         assert [name for name in host_links() if name.startswith(links)]
         mounts = Path("/proc/mounts").read_text().count("\n")
         made = [server.request("POST", "/v2/sandboxes", {"templateID": "base", "timeout": 600})[1] for _ in range(3)]
-        assert len(machines_of(instance)) >= 3
+        machines = sorted(machines_of(instance))
+        assert len(machines) == 3
+        groups = cgroups_of(instance)
+        # one that nobody knows any more is reclaimed, the others are taken over
+        lost, *kept = made
         server.kill_hard()
+        (server.data / "sandboxes" / lost["sandboxID"] / "machine.json").unlink()
         server.start()
-        assert machines_of(instance) == []
-        assert cgroups_of(instance) == []
+        assert len(machines_of(instance)) == 2 and set(machines_of(instance)) < set(machines)
+        assert set(cgroups_of(instance)) == {group for group in groups if not group.endswith(lost["sandboxID"])}
+        assert server.request("GET", f"/sandboxes/{lost['sandboxID']}")[0] == 404
+        for sandbox in kept:
+            assert server.request("DELETE", f"/sandboxes/{sandbox['sandboxID']}")[0] == 204
+        assert machines_of(instance) == [] and cgroups_of(instance) == []
         assert server.request("GET", "/v2/sandboxes")[1] == []
-        for sandbox in made:
-            assert server.request("GET", f"/sandboxes/{sandbox['sandboxID']}")[0] == 404
         assert not list((server.data / "sandboxes").iterdir())
         assert Path("/proc/mounts").read_text().count("\n") <= mounts
         status, again, _ = server.request("POST", "/v2/sandboxes", {"templateID": "base", "timeout": 60})

@@ -92,8 +92,12 @@ Result<std::vector<std::string>> qemu_command_line(const MachineSpec& spec,
     add({"-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"});
     // Without the configuration section a state saved outside the ordinary migration stream can be loaded.
     add({"-global", "migration.send-configuration=off", "-global", "virtio-mmio.force-legacy=false"});
-    add({"-chardev", fmt::format("socket,id=monitor,fd={}", options.monitor_fd), "-mon",
-         "chardev=monitor,mode=control"});
+    // A socket that listens takes one client after the other: the monitor outlives the server. It must not
+    // wait for one.
+    add({"-chardev",
+         fmt::format("socket,id=monitor,fd={}{}", options.monitor_fd,
+                     spec.monitor.empty() ? "" : ",server=on,wait=off"),
+         "-mon", "chardev=monitor,mode=control"});
     add({"-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console"});
     add({"-drive", drive_option(spec), "-device", "virtio-blk-device,drive=disk"});
     add({"-object", "rng-random,id=rng,filename=/dev/urandom", "-device", "virtio-rng-device,rng=rng"});

@@ -74,6 +74,14 @@ TEST(CommandLine, RestoreCarriesNoKernel) {
     EXPECT_EQ(value_of(line(builder(), false), "-append"), "console=ttyS0 quiet");
 }
 
+TEST(CommandLine, MonitorListensWhereALaterServerCanConnect) {
+    auto monitor = [](const MachineSpec& spec) { return value_of(line(spec, true), "-chardev"); };
+    MachineSpec spec = sandbox();
+    EXPECT_EQ(monitor(spec), "socket,id=monitor,fd=3");
+    spec.monitor = "/sandboxes/s/monitor";
+    EXPECT_EQ(monitor(spec), "socket,id=monitor,fd=3,server=on,wait=off");
+}
+
 TEST(CommandLine, SeccompAndDiskErrors) {
     const auto args = line(sandbox(), true);
     EXPECT_EQ(value_of(args, "-sandbox"),

@@ -11,6 +11,7 @@
 #include "engine/jail.h"
 #include "engine/microvm/command_line.h"
 #include "engine/microvm/microvm_machine.h"
+#include "engine/microvm/monitor_socket.h"
 #include "engine/microvm/strays.h"
 
 namespace gb::engine {
@@ -18,6 +19,9 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t kKeepVmmLog = 16 * 1024;
+// Of a machine's descriptors; see the command line.
+constexpr int kConsoleFd = 1;
+constexpr int kLogFd = 2;
 
 struct Pair {
     UniqueFd ours, theirs;
@@ -29,7 +33,14 @@ Result<Pair> make_pipe() {
     return Pair{UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 
-Result<Pair> make_socket_pair() {
+// Connected before the VMM runs, so that it can be told everything at once.
+Result<Pair> make_monitor(const fs::path& path) {
+    Pair pair;
+    if (!path.empty()) {
+        GB_TRY_ASSIGN(pair.theirs, listen_monitor(path));
+        GB_TRY_ASSIGN(pair.ours, connect_monitor(path));
+        return pair;
+    }
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return fail_errno("socketpair");
     return Pair{UniqueFd(ends[0]), UniqueFd(ends[1])};
@@ -103,9 +114,15 @@ Result<std::unique_ptr<MicrovmEngine>> MicrovmEngine::create(MicrovmOptions opti
     return std::unique_ptr<MicrovmEngine>(new MicrovmEngine(std::move(options), std::move(root)));
 }
 
-Status MicrovmEngine::reclaim(std::vector<std::string>* reclaimed) {
-    Status groups = reclaim_cgroups(options_.cgroups, options_.instance, reclaimed);
-    GB_TRY(kill_stray_vmms(options_.data_folder / "vmm"));
+Status MicrovmEngine::reclaim(std::vector<std::string>* reclaimed, const std::map<std::string, pid_t>& keep) {
+    std::vector<std::string> names;
+    std::vector<pid_t> pids;
+    for (const auto& [name, pid] : keep) {
+        names.push_back(name);
+        pids.push_back(pid);
+    }
+    Status groups = reclaim_cgroups(options_.cgroups, options_.instance, reclaimed, names);
+    GB_TRY(kill_stray_vmms(options_.data_folder / "vmm", pids));
     return groups;
 }
 
@@ -129,9 +146,13 @@ Result<std::unique_ptr<Machine>> MicrovmEngine::prepare(MachineSpec spec) {
     return start(std::move(spec), true, {}, AfterLoad::stay_paused);
 }
 
-Result<std::unique_ptr<Machine>> MicrovmEngine::restore(MachineSpec spec, const fs::path& state,
+Result<std::unique_ptr<Machine>> MicrovmEngine::restore(MachineSpec spec, const SavedFiles& files,
                                                         AfterLoad after) {
-    return start(std::move(spec), true, state, after);
+    if (files.memory_delta.empty()) return start(std::move(spec), true, files.state, after);
+    // Pages must be back before the state is loaded, so this takes a second round trip.
+    GB_TRY_ASSIGN(std::unique_ptr<Machine> machine, prepare(std::move(spec)));
+    GB_TRY(machine->load(files, after));
+    return machine;
 }
 
 Result<std::unique_ptr<Machine>> MicrovmEngine::start(MachineSpec spec, bool incoming, const fs::path& state,
@@ -147,7 +168,7 @@ Result<std::unique_ptr<Machine>> MicrovmEngine::start(MachineSpec spec, bool inc
 
     GB_TRY_ASSIGN(Pair console, make_pipe());
     GB_TRY_ASSIGN(Pair log, make_pipe());
-    GB_TRY_ASSIGN(Pair monitor, make_socket_pair());
+    GB_TRY_ASSIGN(Pair monitor, make_monitor(spec.monitor));
     command.root = root_.path;
     command.env = root_.environment;
     command.mounts = mounts_of(spec, incoming);
@@ -171,6 +192,23 @@ Result<std::unique_ptr<Machine>> MicrovmEngine::start(MachineSpec spec, bool inc
         MicrovmMachine::Parts{std::move(process), QmpClient(std::move(monitor.ours)), std::move(console_tail),
                               std::move(log_tail), spec.memory, spec.disk});
     GB_TRY(machine->start(incoming, state, after));
+    return std::unique_ptr<Machine>(std::move(machine));
+}
+
+Result<std::unique_ptr<Machine>> MicrovmEngine::adopt(MachineSpec spec, const ProcessTrace& trace) {
+    Cgroup cgroup = Cgroup::open(options_.cgroups, options_.instance, spec.jail.cgroup_name);
+    GB_TRY_ASSIGN(JailedProcess process, JailedProcess::adopt(trace, spec.jail.uid, std::move(cgroup)));
+    if (!runs_program(process.pid(), root_.path / (kVmmBinary + 1)))
+        return fail(ErrorCode::failed_precondition, "the machine runs in another VMM than this server's");
+    GB_TRY_ASSIGN(UniqueFd monitor, connect_monitor(spec.monitor));
+    GB_TRY_ASSIGN(UniqueFd console, reopen_pipe(process.pid(), kConsoleFd));
+    GB_TRY_ASSIGN(UniqueFd log, reopen_pipe(process.pid(), kLogFd));
+    GB_TRY_ASSIGN(std::unique_ptr<ConsoleTail> console_tail, consoles_.follow(std::move(console)));
+    GB_TRY_ASSIGN(std::unique_ptr<ConsoleTail> log_tail, consoles_.follow(std::move(log), kKeepVmmLog));
+    auto machine = std::make_unique<MicrovmMachine>(
+        MicrovmMachine::Parts{std::move(process), QmpClient(std::move(monitor)), std::move(console_tail),
+                              std::move(log_tail), spec.memory, spec.disk});
+    GB_TRY(machine->take_over());
     return std::unique_ptr<Machine>(std::move(machine));
 }
 

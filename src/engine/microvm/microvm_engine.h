@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,12 +29,15 @@ class MicrovmEngine final : public Engine {
 
     Result<std::unique_ptr<Machine>> boot(MachineSpec spec) override;
     Result<std::unique_ptr<Machine>> prepare(MachineSpec spec) override;
-    Result<std::unique_ptr<Machine>> restore(MachineSpec spec, const std::filesystem::path& state,
+    Result<std::unique_ptr<Machine>> restore(MachineSpec spec, const SavedFiles& files,
                                              AfterLoad after) override;
 
-    // For start-up, before the first machine: ends what an earlier server of this instance left running. Its
-    // names (of control groups) go to `reclaimed`.
-    Status reclaim(std::vector<std::string>* reclaimed = nullptr);
+    Result<std::unique_ptr<Machine>> adopt(MachineSpec spec, const ProcessTrace& trace) override;
+
+    // For start-up: ends what an earlier server of this instance left running, but for the machines in `keep`
+    // (control group and process), which were adopted. Names (of control groups) go to `reclaimed`.
+    Status reclaim(std::vector<std::string>* reclaimed = nullptr,
+                   const std::map<std::string, pid_t>& keep = {});
 
     [[nodiscard]] const VmmRoot& vmm_root() const { return root_; }
     // The specification with the engine's choices in the place of zeroes.

@@ -20,6 +20,8 @@ constexpr std::chrono::milliseconds kStartLimit{20'000};
 constexpr std::chrono::milliseconds kLoadLimit{20'000};
 constexpr std::chrono::milliseconds kCommandLimit{10'000};
 constexpr std::chrono::milliseconds kCaptureLimit{30'000};
+constexpr std::chrono::milliseconds kStopLimit{60'000};  // waits for the disk's requests
+constexpr std::chrono::milliseconds kTakeOverLimit{5'000};  // all others wait for one that hangs
 // Device state without memory is tens of KiB. A VMM that writes more is not to be believed.
 constexpr std::size_t kMaxStateBytes = 64UL << 20;
 
@@ -89,6 +91,7 @@ Error MicrovmMachine::explain(Error error, bool ending) {
     std::string log = parts_.log->text();
     while (!log.empty() && log.back() == '\n') log.pop_back();
     if (log.size() > 500) log = "…" + log.substr(log.size() - 500);
+    if (!status->known) return {error.code, fmt::format("{} (QEMU ended: {})", error.message, log)};
     return {error.code, fmt::format("{} (QEMU ended with {} {}: {})", error.message,
                                     status->signal != 0 ? "signal" : "code",
                                     status->signal != 0 ? status->signal : status->code, log)};
@@ -107,9 +110,34 @@ Status MicrovmMachine::start(bool incoming, const std::filesystem::path& state, 
     return state.empty() ? Status() : finish_load(after);
 }
 
-Status MicrovmMachine::load(const std::filesystem::path& state, AfterLoad after) {
+Status MicrovmMachine::take_over() {
     std::lock_guard lock(mutex_);
-    GB_TRY_ASSIGN(UniqueFd fd, open_file(state, O_RDONLY));
+    // Each client of the monitor begins anew; what was set for migrations stays as it is.
+    auto begun = parts_.monitor.call({"qmp_capabilities", {}, -1}, kTakeOverLimit);
+    if (!begun) return std::unexpected(explain(begun.error()));
+    auto answer = parts_.monitor.call({"query-status", {}, -1}, kTakeOverLimit);
+    if (!answer) return std::unexpected(explain(answer.error()));
+    const json::value* status = answer->is_object() ? answer->get_object().if_contains("status") : nullptr;
+    if (status == nullptr || !status->is_string())
+        return fail(ErrorCode::data_loss, "QEMU does not say how it is");
+    const json::string& state = status->get_string();
+    if (state == "running") return {};
+    // The server died while it had stopped the guest, to look at it or to save it.
+    if (state != "paused" && state != "postmigrate" && state != "finish-migrate")
+        return fail(ErrorCode::failed_precondition,
+                    fmt::format("the guest does not run: {}", std::string_view(state)));
+    auto running = parts_.monitor.call({"cont", {}, -1}, kTakeOverLimit);
+    return running ? Status() : std::unexpected(explain(running.error()));
+}
+
+Status MicrovmMachine::load(const SavedFiles& files, AfterLoad after) {
+    std::lock_guard lock(mutex_);
+    if (auto status = load_memory(files); !status) {
+        Error error = explain(status.error());
+        (void)kill();
+        return std::unexpected(error.with("the machine's memory cannot be loaded"));
+    }
+    GB_TRY_ASSIGN(UniqueFd fd, open_file(files.state, O_RDONLY));
     if (auto status = parts_.monitor.call_all(qmp_load_commands(fd.get()), kCommandLimit); !status)
         return std::unexpected(explain(status.error()));
     return finish_load(after);
@@ -138,7 +166,7 @@ Status MicrovmMachine::finish_load(AfterLoad after) {
 
 Status MicrovmMachine::stop() {
     std::lock_guard lock(mutex_);
-    auto done = parts_.monitor.call({"stop", {}, -1}, kCommandLimit);
+    auto done = parts_.monitor.call({"stop", {}, -1}, kStopLimit);
     return done ? Status() : std::unexpected(explain(done.error()));
 }
 

@@ -9,6 +9,7 @@
 #include "engine/console.h"
 #include "engine/engine.h"
 #include "engine/jail.h"
+#include "engine/memory_delta.h"
 #include "engine/microvm/qmp_client.h"
 
 namespace gb::engine {
@@ -39,11 +40,17 @@ class MicrovmMachine final : public Machine {
     std::optional<ExitStatus> wait(std::chrono::milliseconds limit) override {
         return parts_.process.wait(limit);
     }
-    Status load(const std::filesystem::path& state, AfterLoad after) override;
+    // For the engine, once, instead of start: makes sure that the guest of a VMM that runs already does too.
+    Status take_over();
+
+    Status load(const SavedFiles& files, AfterLoad after) override;
     Status stop() override;
     Status cont() override;
     Result<CaptureResult> capture(const std::filesystem::path& state) override;
+    Result<SaveResult> suspend(const SavedFiles& files, AfterSave after, const Commit& commit) override;
     Status kill() override { return parts_.process.kill(); }
+    [[nodiscard]] Result<ProcessTrace> trace() const override { return parts_.process.trace(); }
+    void leave() override { parts_.process.leave(); }
     [[nodiscard]] std::string console_tail() const override { return parts_.console->text(); }
     [[nodiscard]] bool wait_console(std::string_view needle, std::chrono::milliseconds limit) const override {
         return parts_.console->wait_for(needle, limit);
@@ -56,6 +63,10 @@ class MicrovmMachine final : public Machine {
 
   private:
     Status finish_load(AfterLoad after);
+    Status load_memory(const SavedFiles& files);
+    Result<SaveResult> save(const SavedFiles& files, AfterSave after, const Commit& commit);
+    Result<std::string> save_device_state();
+    Result<MemoryBase> memory_base() const;
     Result<std::string> save_state();
     Status seal() const;
     // The error with what QEMU printed before it went, if it went; `ending`: it is about to.

@@ -56,7 +56,8 @@ class Figures {
 
 // QEMU as an ordinary process with the command line of our machine; `with_kernel` adds what a plain restore
 // by hand has too.
-Status bare_restore(testing::Bench& bench, const MachineSpec& spec, bool with_kernel, Figures& figures) {
+Status bare_restore(testing::Bench& bench, MachineSpec spec, bool with_kernel, Figures& figures) {
+    spec.monitor.clear();  // it gets one end of a pair
     CommandLineOptions options;
     options.incoming = true;
     GB_TRY_ASSIGN(std::vector<std::string> argv, qemu_command_line(spec, options));

@@ -1,5 +1,6 @@
 #include "engine/microvm/strays.h"
 
+#include <algorithm>
 #include <charconv>
 #include <set>
 #include <thread>
@@ -58,17 +59,22 @@ std::vector<pid_t> find_stray_vmms(const fs::path& folder) {
     return out;
 }
 
-Status kill_stray_vmms(const fs::path& folder, std::size_t* killed) {
+bool runs_program(pid_t pid, const fs::path& program) {
+    FileId id;
+    return file_id(program, id) && runs_one_of(pid, {id});
+}
+
+Status kill_stray_vmms(const fs::path& folder, const std::vector<pid_t>& keep) {
     const std::set<FileId> programs = binaries(folder);
     for (int round = 0; round < 100; ++round) {
-        const std::vector<pid_t> pids = find_stray_vmms(folder);
+        std::vector<pid_t> pids = find_stray_vmms(folder);
+        std::erase_if(pids, [&](pid_t pid) { return std::ranges::find(keep, pid) != keep.end(); });
         if (pids.empty()) return {};
         for (pid_t pid : pids) {
             // The descriptor pins the process, then it is looked at again: its number may have a new owner.
             UniqueFd fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
             if (!fd || !runs_one_of(pid, programs)) continue;
-            if (::syscall(SYS_pidfd_send_signal, fd.get(), SIGKILL, nullptr, 0) == 0 && killed != nullptr)
-                ++*killed;
+            ::syscall(SYS_pidfd_send_signal, fd.get(), SIGKILL, nullptr, 0);
         }
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }

@@ -15,7 +15,10 @@ namespace gb::engine {
 // view of the path says nothing). The folder belongs to one server.
 std::vector<pid_t> find_stray_vmms(const std::filesystem::path& folder);
 
-// Ends them. For start-up, before any machine is made.
-Status kill_stray_vmms(const std::filesystem::path& folder, std::size_t* killed = nullptr);
+// Ends them, but for those in `keep`. For start-up, before any machine is made.
+Status kill_stray_vmms(const std::filesystem::path& folder, const std::vector<pid_t>& keep = {});
+
+// Whether the process runs this very file. The answer holds while the process cannot have ended (pidfd).
+bool runs_program(pid_t pid, const std::filesystem::path& program);
 
 }  // namespace gb::engine

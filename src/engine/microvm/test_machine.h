@@ -86,6 +86,7 @@ class Bench {
         spec.jail = jail();
         spec.memory_mib = memory_mib_;
         spec.memory = {folder_ / "memory.img", MemoryMapping::copy_on_write};
+        spec.monitor = folder_ / (name + ".monitor");
         spec.disk = overlay(name + ".qcow2");
         return spec;
     }

@@ -7,10 +7,12 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/offload.h"
 #include "guest/agent/caller.h"
 #include "guest/agent/files_http.h"
 #include "guest/agent/filesystem_service.h"
 #include "guest/agent/init_request.h"
+#include "guest/agent/loopback.h"
 #include "guest/agent/machine.h"
 #include "guest/agent/metrics.h"
 #include "guest/agent/process_service.h"
@@ -62,6 +64,7 @@ struct Agent::Impl {
     awaitable<bool> route(Exchange& exchange);
     awaitable<bool> route_files(Exchange& exchange);
     awaitable<void> init(Exchange& exchange);
+    awaitable<void> freeze_or_thaw(Exchange& exchange, bool freeze);
     awaitable<void> metrics(Exchange& exchange);
     awaitable<Result<double>> cpu_percent();
     [[nodiscard]] bool may_init(const asio::ip::address& peer) const;
@@ -104,12 +107,23 @@ awaitable<bool> Agent::Impl::route(Exchange& exchange) {
         co_await reply_preflight(exchange);
         co_return true;
     }
+    if (options.owns_machine && (path == "/freeze" || path == "/thaw") && post) {
+        co_await freeze_or_thaw(exchange, path == "/freeze");
+        co_return true;
+    }
     if (path == "/health" && get) {
         co_await reply_empty(exchange, 204);
         co_return true;
     }
     if (path == "/init" && post) {
         co_await init(exchange);
+        co_return true;
+    }
+    if (path == "/loopback" && get) {
+        if (may_init(exchange.peer.address()))
+            co_await connect_loopback(exchange);
+        else
+            co_await reply_error(exchange, 403, "/loopback is for the control plane only");
         co_return true;
     }
     if (path == "/files" && (get || post)) co_return co_await route_files(exchange);
@@ -188,6 +202,18 @@ awaitable<void> Agent::Impl::init(Exchange& exchange) {
     if (options.owns_machine && request->hostname)
         if (const Status status = add_to_hosts(*request->hostname); !status)
             log::warn("host name not in /etc/hosts", {{"error", status.error().message}});
+}
+
+awaitable<void> Agent::Impl::freeze_or_thaw(Exchange& exchange, bool freeze) {
+    if (!may_init(exchange.peer.address())) {
+        co_await reply_error(exchange, 403, "this is for the control plane only");
+        co_return;
+    }
+    const Status done = freeze ? co_await offload(pool, [] { return freeze_disk(); }) : thaw_disk();
+    if (done)
+        co_await reply_empty(exchange, 204);
+    else
+        co_await reply_error(exchange, done.error());
 }
 
 awaitable<Result<double>> Agent::Impl::cpu_percent() {

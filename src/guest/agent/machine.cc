@@ -1,10 +1,13 @@
 #include "guest/agent/machine.h"
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <thread>
 #include <vector>
 
+#include <linux/fs.h>
 #include <linux/random.h>
 #include <sys/ioctl.h>
 
@@ -53,6 +56,30 @@ Status add_entropy(std::string_view bytes) {
     if (::ioctl(fd.get(), RNDADDENTROPY, buffer.data()) != 0) return fail_errno("add entropy");
     // Readers use a generator that is seeded from the pool now and then: seed it now.
     if (::ioctl(fd.get(), RNDRESEEDCRNG) != 0) return fail_errno("reseed the random generator");
+    return {};
+}
+
+namespace {
+
+constexpr std::chrono::seconds kLongestFreeze{60};
+std::atomic<unsigned> g_freezes{0};  // the kernel's state of one file system, of which a machine has one
+
+}  // namespace
+
+Status freeze_disk() {
+    GB_TRY_ASSIGN(const UniqueFd root, open_file("/", O_RDONLY | O_DIRECTORY));
+    if (::ioctl(root.get(), FIFREEZE, 0) != 0) return fail_errno("freeze the disk");
+    // Not on the agent's loop: that may be waiting for the disk.
+    std::thread([mine = ++g_freezes] {
+        std::this_thread::sleep_for(kLongestFreeze);
+        if (g_freezes == mine) report("disk not thawed", thaw_disk());
+    }).detach();
+    return {};
+}
+
+Status thaw_disk() {
+    GB_TRY_ASSIGN(const UniqueFd root, open_file("/", O_RDONLY | O_DIRECTORY));
+    if (::ioctl(root.get(), FITHAW, 0) != 0 && errno != EINVAL) return fail_errno("thaw the disk");
     return {};
 }
 

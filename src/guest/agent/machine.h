@@ -21,6 +21,11 @@ Status set_hostname(const std::string& name);
 // Puts the name into /etc/hosts, or sudo asks the network for it every time. Writes to the disk: for after the answer.
 Status add_to_hosts(const std::string& name);
 
+// Writes everything to the disk and lets nobody write until it is thawed: for a machine whose disk is kept without its
+// memory. It thaws by itself after a while, in case whoever asked cannot say that it came to nothing. Waits for the disk.
+Status freeze_disk();
+Status thaw_disk();  // not frozen is success
+
 // `hosts` with the agent's own line for `name` as its last. Pure.
 std::string with_host_line(std::string_view hosts, std::string_view name);
 

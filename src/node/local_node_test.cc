@@ -1,0 +1,377 @@
+// Pauses and resumes real sandboxes of the template `base`: needs root and captured templates
+// (GLOVEBOX_TEMPLATES_DIR, else /var/lib/glovebox/templates), of this host's QEMU. GLOVEBOX_TEST_TEMPLATE
+// names another one than `base`.
+#include "node/local_node.h"
+
+#include <chrono>
+#include <future>
+#include <thread>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/use_future.hpp>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/ids.h"
+#include "base/log.h"
+#include "engine/cgroup.h"
+#include "http/client.h"
+
+namespace gb {
+namespace {
+
+namespace asio = boost::asio;
+namespace fs = std::filesystem;
+using asio::awaitable;
+using namespace std::chrono_literals;
+
+#define ASSERT_OK(expr)                                                  \
+    do {                                                                 \
+        auto&& gb_result = (expr);                                       \
+        ASSERT_TRUE(gb_result.has_value()) << gb_result.error().message; \
+    } while (false)
+
+fs::path templates_folder() {
+    const char* named = ::getenv("GLOVEBOX_TEMPLATES_DIR");
+    return named != nullptr ? named : "/var/lib/glovebox/templates";
+}
+
+class LocalNodeTest : public ::testing::Test {
+  protected:
+    void SetUp() override {
+        if (::geteuid() != 0) GTEST_SKIP() << "machines are made by root";
+        if (!TemplateStore(templates_folder()).find("base")) GTEST_SKIP() << "no template 'base'";
+        thread_ = std::thread([this] { io_.run(); });
+        ASSERT_NO_FATAL_FAILURE(open());
+        Status made = create(id_);
+        if (!made && made.error().code == ErrorCode::failed_precondition)
+            GTEST_SKIP() << made.error().message;
+        ASSERT_OK(made);
+    }
+    void TearDown() override {
+        close();
+        work_.reset();
+        if (thread_.joinable()) thread_.join();
+        pool_.join();
+        if (!instance_.empty())
+            if (auto layout = engine::detect_cgroup_layout())
+                for (const auto& root : layout->roots()) ::rmdir((root / "glovebox" / instance_).c_str());
+        (void)remove_tree(data_);
+    }
+
+    void open() {
+        NodeOptions options;
+        options.data_dir = data_;
+        options.templates_dir = templates_folder();
+        options.ready_slots = 1;
+        auto node = LocalNode::open(io_.get_executor(), pool_, options);
+        ASSERT_OK(node);
+        node_ = *std::move(node);
+        node_->on_exit([this](const std::string& id, const std::string&) { exited_.push_back(id); });
+        instance_ = *instance_of(data_);
+    }
+    // On the loop: what it watches must not be closed under it.
+    void close() {
+        if (node_) asio::post(io_, asio::use_future([this] { node_.reset(); })).get();
+    }
+    void restart() {
+        close();
+        ASSERT_NO_FATAL_FAILURE(open());
+    }
+
+    template <class T>
+    T run(awaitable<T> task) {
+        return asio::co_spawn(io_, std::move(task), asio::use_future).get();
+    }
+    SandboxSpec spec(const std::string& id) const {
+        SandboxSpec out;
+        out.id = id;
+        const char* named = ::getenv("GLOVEBOX_TEST_TEMPLATE");
+        out.template_id = named != nullptr ? named : "base";
+        out.network.allow_internet_access = false;
+        return out;
+    }
+    Status create(const std::string& id) { return run(node_->create(spec(id))); }
+    Status pause(PauseMode mode = PauseMode::with_memory) { return run(node_->pause(id_, mode)); }
+    Status resume() { return run(node_->resume(spec(id_))); }
+
+    awaitable<Result<std::string>> exchange(std::string method, std::string target, std::string body) {
+        GB_CO_TRY_ASSIGN(auto socket, co_await node_->connect(id_, kAgentPort));
+        http::ClientConnection connection(std::move(socket));
+        http::RequestHead head{std::move(method), std::move(target), {{"Host", "guest"}}};
+        if (!body.empty()) head.headers.add("Content-Type", "application/octet-stream");
+        GB_CO_TRY_ASSIGN(auto response,
+                         co_await connection.request(std::move(head), body, std::size_t{256} << 20));
+        if (response.head.status / 100 != 2)
+            co_return fail(ErrorCode::internal, fmt::format("{}: {}", response.head.status, response.body));
+        co_return std::move(response.body);
+    }
+    Result<std::string> get(const std::string& path) {
+        return run(exchange("GET", "/files?username=root&path=" + path, ""));
+    }
+    Status put(const std::string& path, std::string body) {
+        auto done = run(exchange("POST", "/files?username=root&path=" + path, std::move(body)));
+        return done ? Status() : std::unexpected(done.error());
+    }
+    fs::path file(std::string_view name) const { return data_ / "sandboxes" / id_ / name; }
+    std::vector<std::string> held() {
+        std::vector<std::string> out;
+        for (const HeldSandbox& sandbox : *node_->held())
+            out.push_back(sandbox.id + (sandbox.running ? "+" : "-"));
+        std::ranges::sort(out);
+        return out;
+    }
+    std::size_t groups() { return engine::list_cgroups(*engine::detect_cgroup_layout(), instance_).size(); }
+    using Ids = std::vector<std::string>;
+
+    const std::string id_ = "i" + random_id(19);
+    fs::path data_ = fs::temp_directory_path() / ("glovebox-node-" + random_id(8));
+    std::string instance_;
+    asio::io_context io_;
+    asio::executor_work_guard<asio::io_context::executor_type> work_{io_.get_executor()};
+    asio::thread_pool pool_{4};
+    std::thread thread_;
+    std::unique_ptr<LocalNode> node_;
+    Ids exited_;  // of the loop's thread
+};
+
+TEST_F(LocalNodeTest, MemoryDiskAndIdentityComeBackAndThePauseLeavesOnlyFiles) {
+    ASSERT_OK(put("/dev/shm/memory", "in memory"));
+    ASSERT_OK(put("/home/user/disk", "on the disk"));
+    const int generation = std::stoi(get("/run/glovebox/generation").value_or("0"));
+    const std::string boot = get("/proc/sys/kernel/random/boot_id").value_or("");
+    EXPECT_EQ(held(), Ids{id_ + "+"});
+    EXPECT_FALSE(resume().has_value()) << "it runs";
+    ASSERT_OK(pause());
+    EXPECT_EQ(held(), Ids{id_ + "-"});
+    EXPECT_EQ(groups(), 0U);
+    for (const char* name : {"disk.qcow2", "memory.delta", "state.bin", "paused.json", "egress.log"})
+        EXPECT_TRUE(fs::exists(file(name))) << name;
+    EXPECT_EQ(pause().error().code, ErrorCode::not_found);
+    EXPECT_EQ(get("/dev/shm/memory").error().code, ErrorCode::not_found);
+    EXPECT_TRUE(node_->decisions(id_, 10).has_value());
+
+    ASSERT_OK(resume());
+    EXPECT_EQ(held(), Ids{id_ + "+"});
+    EXPECT_EQ(get("/dev/shm/memory").value_or("gone"), "in memory");
+    EXPECT_EQ(get("/home/user/disk").value_or("gone"), "on the disk");
+    EXPECT_EQ(get("/proc/sys/kernel/random/boot_id").value_or(""), boot) << "it was not booted";
+    EXPECT_GT(std::stoi(get("/run/glovebox/generation").value_or("0")), generation)
+        << "programs must seed again";
+    for (const char* name : {"memory.delta", "state.bin", "paused.json"})
+        EXPECT_FALSE(fs::exists(file(name))) << name;
+    EXPECT_TRUE(exited_.empty()) << "a pause is no accident";
+    ASSERT_OK(run(node_->destroy(id_)));
+    EXPECT_FALSE(fs::exists(file("")));
+}
+
+TEST_F(LocalNodeTest, ManyCyclesAndRestartsOfTheServer) {
+    for (int cycle = 0; cycle < 5; ++cycle) {
+        ASSERT_OK(
+            put(fmt::format("/dev/shm/{}", cycle), std::string(3'000'000, static_cast<char>('a' + cycle))));
+        ASSERT_OK(pause());
+        if (cycle % 2 == 1) ASSERT_NO_FATAL_FAILURE(restart());
+        EXPECT_EQ(held(), Ids{id_ + "-"});
+        ASSERT_OK(resume());
+        for (int i = 0; i <= cycle; ++i)
+            EXPECT_EQ(get(fmt::format("/dev/shm/{}", i)).value_or(""),
+                      std::string(3'000'000, static_cast<char>('a' + i)));
+    }
+}
+
+TEST_F(LocalNodeTest, ARestartRemovesWhatRanAndHalfPausesAndKeepsThePaused) {
+    ASSERT_OK(pause());
+    ASSERT_OK(make_dirs(data_ / "sandboxes" / "half"));
+    for (const char* name : {"disk.qcow2", "memory.delta", "state.bin"})
+        ASSERT_OK(write_file_atomic(data_ / "sandboxes" / "half" / name, "half"));
+    ASSERT_NO_FATAL_FAILURE(restart());
+    EXPECT_EQ(held(), Ids{id_ + "-"});
+    EXPECT_FALSE(fs::exists(data_ / "sandboxes" / "half"));
+    ASSERT_OK(resume());
+    ASSERT_NO_FATAL_FAILURE(restart());
+    EXPECT_TRUE(held().empty());
+    EXPECT_EQ(resume().error().code, ErrorCode::not_found);
+}
+
+TEST_F(LocalNodeTest, DamageIsSaidAndTheSandboxStaysPausedUntilItIsDestroyed) {
+    ASSERT_OK(put("/dev/shm/memory", "in memory"));
+    ASSERT_OK(pause());
+    const std::string delta = *read_file(file("memory.delta"));
+    std::string bad = delta;
+    bad[bad.size() / 2] ^= 4;
+    ASSERT_OK(write_file_atomic(file("memory.delta"), bad));
+    EXPECT_EQ(resume().error().code, ErrorCode::data_loss);
+    EXPECT_EQ(groups(), 0U);
+    ASSERT_OK(write_file_atomic(file("memory.delta"), delta));
+    const std::string state = *read_file(file("state.bin"));
+    bad = state;
+    bad[100] ^= 4;
+    ASSERT_OK(write_file_atomic(file("state.bin"), bad));
+    EXPECT_EQ(resume().error().code, ErrorCode::data_loss);
+    ASSERT_OK(write_file_atomic(file("state.bin"), state));
+    EXPECT_EQ(held(), Ids{id_ + "-"});
+    ASSERT_OK(resume());
+    EXPECT_EQ(get("/dev/shm/memory").value_or("gone"), "in memory");
+
+    ASSERT_OK(pause());
+    for (const char* name : {"memory.delta", "disk.qcow2"}) fs::remove(file(name));
+    EXPECT_EQ(resume().error().code, ErrorCode::data_loss);
+    ASSERT_NO_FATAL_FAILURE(restart());
+    EXPECT_EQ(held(), Ids{id_ + "-"}) << "a damaged one is its owner's to remove";
+    ASSERT_OK(run(node_->destroy(id_)));
+    EXPECT_FALSE(fs::exists(file("")));
+    ASSERT_OK(run(node_->destroy(id_)));
+    EXPECT_TRUE(held().empty());
+}
+
+TEST_F(LocalNodeTest, APauseThatFailsLeavesItRunning) {
+    ASSERT_OK(put("/dev/shm/memory", "in memory"));
+    // A folder has the name that the file needs.
+    ASSERT_OK(make_dirs(file("memory.delta") / "in the way"));
+    EXPECT_FALSE(pause().has_value());
+    EXPECT_EQ(held(), Ids{id_ + "+"});
+    EXPECT_EQ(get("/dev/shm/memory").value_or("gone"), "in memory");
+    EXPECT_FALSE(fs::exists(file("paused.json")));
+    ASSERT_OK(remove_tree(file("memory.delta")));
+    ASSERT_OK(pause());
+    ASSERT_OK(resume());
+    EXPECT_EQ(get("/dev/shm/memory").value_or("gone"), "in memory");
+    EXPECT_TRUE(exited_.empty());
+}
+
+// Its guest has run and may have written its disk when the node gives up: it is paused as it is by then.
+TEST_F(LocalNodeTest, AResumeThatFailsWhenTheGuestRunsPausesItAnew) {
+    ASSERT_OK(put("/dev/shm/memory", "in memory"));
+    ASSERT_OK(pause());
+    const std::string before = *read_file(file("paused.json"));
+    SandboxSpec refused = spec(id_);
+    refused.env_vars["TOO_LONG"] = std::string(5'000'000, 'x');  // for the agent
+    EXPECT_FALSE(run(node_->resume(refused)).has_value());
+    EXPECT_EQ(held(), Ids{id_ + "-"});
+    EXPECT_EQ(groups(), 0U);
+    EXPECT_NE(*read_file(file("paused.json")), before);
+    ASSERT_OK(resume());
+    EXPECT_EQ(get("/dev/shm/memory").value_or("gone"), "in memory");
+    EXPECT_TRUE(exited_.empty());
+}
+
+TEST_F(LocalNodeTest, APolicyThatIsNoneLeavesItPaused) {
+    ASSERT_OK(pause());
+    SandboxSpec bad = spec(id_);
+    bad.network.deny_out = {"not an address"};
+    EXPECT_EQ(run(node_->resume(bad)).error().code, ErrorCode::invalid_argument);
+    EXPECT_EQ(held(), Ids{id_ + "-"});
+    ASSERT_OK(resume());
+    ASSERT_OK(run(node_->destroy("../sandboxes")));
+    EXPECT_EQ(held(), Ids{id_ + "+"}) << "names are no paths";
+}
+
+// kill -9 of the server between the guest's going on and the removal of the manifest: the disk is newer than
+// the memory.
+TEST_F(LocalNodeTest, AHalfResumedSandboxIsNotTakenForAPausedOne) {
+    ASSERT_OK(pause());
+    fs::last_write_time(file("disk.qcow2"), fs::file_time_type::clock::now());
+    EXPECT_EQ(resume().error().code, ErrorCode::data_loss);
+    ASSERT_NO_FATAL_FAILURE(restart());
+    EXPECT_TRUE(held().empty());
+    EXPECT_FALSE(fs::exists(file("")));
+}
+
+TEST_F(LocalNodeTest, ADestroyDuringAPauseLeavesNothing) {
+    ASSERT_OK(put("/dev/shm/memory", std::string(40'000'000, 'x')));
+    auto pausing = asio::co_spawn(io_, node_->pause(id_, PauseMode::with_memory), asio::use_future);
+    std::this_thread::sleep_for(10ms);
+    ASSERT_OK(run(node_->destroy(id_)));
+    (void)pausing.get();
+    EXPECT_TRUE(held().empty());
+    EXPECT_FALSE(fs::exists(file("")));
+    EXPECT_EQ(groups(), 0U);
+}
+
+TEST_F(LocalNodeTest, APausedSandboxOutlivesItsTemplatesBuild) {
+    ASSERT_OK(put("/dev/shm/memory", "in memory"));
+    if (!fs::exists(file("base/memory.img"))) GTEST_SKIP() << "templates are on another file system";
+    ASSERT_OK(pause());
+    close();
+    // A folder of templates that has only newer builds.
+    NodeOptions options;
+    options.data_dir = data_;
+    options.templates_dir = data_ / "no-templates";
+    options.ready_slots = 0;
+    auto node = LocalNode::open(io_.get_executor(), pool_, options);
+    ASSERT_OK(node);
+    node_ = *std::move(node);
+    ASSERT_OK(resume());
+    EXPECT_EQ(get("/dev/shm/memory").value_or("gone"), "in memory");
+    ASSERT_OK(pause());
+    ASSERT_OK(resume());
+}
+
+TEST_F(LocalNodeTest, WithoutMemoryItBootsAgainFromItsDisk) {
+    auto base = TemplateStore(templates_folder()).find("base");
+    if (!fs::exists(base->kernel())) {
+        EXPECT_EQ(pause(PauseMode::filesystem_only).error().code, ErrorCode::unimplemented);
+        EXPECT_EQ(held(), Ids{id_ + "+"});
+        EXPECT_TRUE(get("/proc/uptime").has_value());
+        GTEST_SKIP() << "the template has no kernel";
+    }
+    const std::string boot = get("/proc/sys/kernel/random/boot_id").value_or("");
+    ASSERT_OK(put("/home/user/disk", std::string(5'000'000, 'd')));
+    ASSERT_OK(put("/dev/shm/memory", "in memory"));
+
+    // A pause that fails thaws the disk again: the guest can write.
+    ASSERT_OK(make_dirs(file("paused.json") / "in the way"));
+    EXPECT_FALSE(pause(PauseMode::filesystem_only).has_value());
+    ASSERT_OK(remove_tree(file("paused.json")));
+    ASSERT_OK(put("/home/user/more", "after the pause that failed"));
+
+    ASSERT_OK(pause(PauseMode::filesystem_only));
+    EXPECT_EQ(held(), Ids{id_ + "-"});
+    EXPECT_FALSE(fs::exists(file("memory.delta")));
+    ASSERT_NO_FATAL_FAILURE(restart());
+    ASSERT_OK(resume());
+    EXPECT_EQ(get("/home/user/disk").value_or(""), std::string(5'000'000, 'd'));
+    EXPECT_EQ(get("/home/user/more").value_or(""), "after the pause that failed");
+    EXPECT_FALSE(get("/dev/shm/memory").has_value());
+    EXPECT_NE(get("/proc/sys/kernel/random/boot_id").value_or(boot), boot);
+
+    // What was booted can be paused with its memory like any other.
+    ASSERT_OK(put("/dev/shm/memory", "in memory again"));
+    ASSERT_OK(pause());
+    ASSERT_OK(resume());
+    EXPECT_EQ(get("/dev/shm/memory").value_or("gone"), "in memory again");
+    ASSERT_OK(pause(PauseMode::filesystem_only));
+    ASSERT_OK(resume());
+    EXPECT_EQ(get("/home/user/more").value_or(""), "after the pause that failed");
+}
+
+// Figures, not limits: run with --gtest_also_run_disabled_tests.
+TEST_F(LocalNodeTest, DISABLED_Figures) {
+    auto timed = [](auto body) {
+        const std::int64_t start = monotonic_us();
+        Status status = body();
+        EXPECT_TRUE(status.has_value()) << status.error().message;
+        return static_cast<double>(monotonic_us() - start) / 1000;
+    };
+    log::set_level(log::Level::debug);
+    for (int mib : {0, 64}) {
+        if (mib > 0) ASSERT_OK(put("/dev/shm/data", random_bytes(std::size_t(mib) << 20)));
+        for (int round = 0; round < 5; ++round) {
+            const double pause_ms = timed([&] { return pause(); });
+            const auto delta = fs::file_size(file("memory.delta")) >> 10,
+                       state = fs::file_size(file("state.bin")) >> 10;
+            const double resume_ms = timed([&] { return resume(); });
+            std::printf("%2d MiB written: pause %.0f ms, resume %.0f ms; delta %zu KiB, state %zu KiB\n", mib,
+                        pause_ms, resume_ms, static_cast<std::size_t>(delta),
+                        static_cast<std::size_t>(state));
+        }
+    }
+}
+
+}  // namespace
+}  // namespace gb

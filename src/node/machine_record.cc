@@ -1,0 +1,138 @@
+#include "node/machine_record.h"
+
+#include <boost/json.hpp>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+namespace gb {
+namespace fs = std::filesystem;
+namespace json = boost::json;
+namespace {
+
+constexpr int kFormat = 1;
+
+std::unexpected<Error> unreadable(std::string_view why) {
+    return fail(ErrorCode::data_loss, fmt::format("the record of the machine {}", why));
+}
+
+json::array list_of(const std::vector<std::string>& lines) {
+    return json::array(lines.begin(), lines.end());
+}
+
+Result<std::vector<std::string>> strings_of(const json::value& value) {
+    std::vector<std::string> out;
+    if (!value.is_array()) return unreadable("has a list that is none");
+    for (const json::value& item : value.get_array()) {
+        if (!item.is_string()) return unreadable("has a list with something else than text");
+        out.emplace_back(item.get_string());
+    }
+    return out;
+}
+
+Result<NetworkRequest> network_of(const json::object& object) {
+    NetworkRequest out;
+    bool allow = false, deny = false, internet = false;
+    for (const auto& item : object) {
+        if (item.key() == "allow_out") {
+            GB_TRY_ASSIGN(out.allow_out, strings_of(item.value()));
+            allow = true;
+        } else if (item.key() == "deny_out") {
+            GB_TRY_ASSIGN(out.deny_out, strings_of(item.value()));
+            deny = true;
+        } else if (item.key() == "allow_internet_access") {
+            if (item.value().is_bool()) {
+                out.allow_internet_access = item.value().get_bool();
+            } else if (!item.value().is_null()) {
+                return unreadable("does not say whether there is internet access");
+            }
+            internet = true;
+        } else {
+            // Of a later version: a rule that is not understood cannot be kept.
+            return unreadable(fmt::format("has a network rule '{}'", std::string_view(item.key())));
+        }
+    }
+    if (!allow || !deny || !internet) return unreadable("lacks network rules");
+    return out;
+}
+
+}  // namespace
+
+std::string write_record(const MachineRecord& r) {
+    json::object network{{"allow_out", list_of(r.network.allow_out)},
+                         {"deny_out", list_of(r.network.deny_out)}};
+    network["allow_internet_access"] =
+        r.network.allow_internet_access ? json::value(*r.network.allow_internet_access) : json::value();
+    return json::serialize(json::object{{"format", kFormat},
+                                        {"id", r.id},
+                                        {"pid", r.process.pid},
+                                        {"start_ticks", static_cast<std::int64_t>(r.process.start_ticks)},
+                                        {"slot", static_cast<std::int64_t>(r.slot)},
+                                        {"netns", static_cast<std::int64_t>(r.netns)},
+                                        {"network", std::move(network)},
+                                        {"template", json::parse(write_manifest(r.from))}}) +
+           "\n";
+}
+
+Result<MachineRecord> parse_record(std::string_view text) {
+    boost::system::error_code ec;
+    const json::value value = json::parse(json::string_view(text.data(), text.size()), ec);
+    if (ec || !value.is_object()) return unreadable("is not a JSON object");
+    const json::object& object = value.get_object();
+    const json::value* format = object.if_contains("format");
+    if (format == nullptr || !format->is_int64()) return unreadable("has no version");
+    if (format->get_int64() != kFormat)
+        return fail(
+            ErrorCode::failed_precondition,
+            fmt::format("the machine is one of another version of this server (format {}, this one reads {})",
+                        format->get_int64(), kFormat));
+    std::string missing;
+    auto number = [&](const char* name) -> std::int64_t {
+        const json::value* found = object.if_contains(name);
+        if (found != nullptr && found->is_int64() && found->get_int64() >= 0) return found->get_int64();
+        missing = name;
+        return 0;
+    };
+    MachineRecord out;
+    const std::int64_t pid = number("pid");
+    out.process.pid = static_cast<pid_t>(pid);
+    if (out.process.pid != pid) return unreadable("names no process");
+    out.process.start_ticks = static_cast<std::uint64_t>(number("start_ticks"));
+    out.slot = static_cast<std::size_t>(number("slot"));
+    out.netns = static_cast<std::uint64_t>(number("netns"));
+    const json::value* id = object.if_contains("id");
+    if (id != nullptr && id->is_string()) {
+        out.id = id->get_string();
+    } else {
+        missing = "id";
+    }
+    if (!missing.empty()) return unreadable(fmt::format("lacks '{}'", missing));
+    const json::value* network = object.if_contains("network");
+    if (network == nullptr || !network->is_object()) return unreadable("lacks 'network'");
+    GB_TRY_ASSIGN(out.network, network_of(network->get_object()));
+    const json::value* from = object.if_contains("template");
+    if (from == nullptr) return unreadable("lacks 'template'");
+    GB_TRY_ASSIGN(out.from, parse_manifest(json::serialize(*from)));
+    return out;
+}
+
+Status put_record(const fs::path& file, const MachineRecord& record) {
+    fs::path temporary = file;
+    temporary += ".new";
+    {
+        GB_TRY_ASSIGN(UniqueFd fd, open_file(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600));
+        GB_TRY(write_all(fd.get(), write_record(record)));
+    }
+    if (::rename(temporary.c_str(), file.c_str()) != 0)
+        return fail_errno(fmt::format("rename to {}", file.string()));
+    return {};
+}
+
+Status remove_record(const fs::path& file) {
+    if (::unlink(file.c_str()) == 0 || errno == ENOENT || errno == ENOTDIR) return {};
+    return fail_errno(fmt::format("remove {}", file.string()));
+}
+
+}  // namespace gb

@@ -1,0 +1,42 @@
+// Machines that outlived the previous server of a data folder: found by their records and taken over, before
+// anything is reclaimed.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/engine.h"
+#include "node/machine_record.h"
+#include "node/paused_sandbox.h"
+#include "node/template_store.h"
+
+namespace gb {
+
+// Whoever does not make a sandbox of it lets it run on: only what is decided to end, ends.
+struct Survivor {
+    MachineRecord record;
+    StoredTemplate from;
+    std::unique_ptr<engine::Machine> machine;
+
+    Survivor(MachineRecord r, StoredTemplate f, std::unique_ptr<engine::Machine> m)
+        : record(std::move(r)), from(std::move(f)), machine(std::move(m)) {}
+    Survivor(Survivor&&) = default;
+    Survivor& operator=(Survivor&&) = delete;
+    ~Survivor() {
+        if (machine) machine->leave();
+    }
+};
+
+// What is the same for a sandbox's machine whenever it is started or taken over. `tag` is the instance's.
+engine::MachineSpec sandbox_machine_spec(const SandboxFolder& folder, const StoredTemplate& from,
+                                         std::uint16_t tag, std::size_t slot);
+
+// Takes over what can be; the rest is for the caller to reclaim, with its reason in the log. A sandbox that
+// is paused is none to take over, even if its machine has not ended yet: what was saved is what it is.
+std::vector<Survivor> adopt_machines(engine::Engine& engine, const TemplateStore& templates,
+                                     const std::filesystem::path& sandboxes, std::uint16_t tag);
+
+}  // namespace gb
