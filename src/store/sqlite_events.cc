@@ -40,7 +40,6 @@ Event read_event(SQLite::Statement& q, int at) {
 
 namespace {
 
-constexpr int kWebhookColumnCount = 8;
 constexpr const char* kWebhookColumns =
     "w.id, w.team_id, w.name, w.url, w.secret, w.enabled, w.events, w.created_ms";
 
