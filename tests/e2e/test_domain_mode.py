@@ -86,7 +86,9 @@ def test_the_javascript_client_works_by_names_alone(domain):
 def test_any_method_and_both_versions_of_http(domain, sandbox, version):
     agent = f"https://49983-{sandbox['sandboxID']}.{DOMAIN}"
     token = f"X-Access-Token: {sandbox['envdAccessToken']}"
-    written = curl(domain, version, "-X", "POST", "-H", token, "--data-binary", "x" * 300_000, "-H",
+    body = domain.folder / "body"
+    body.write_text("x" * 300_000)
+    written = curl(domain, version, "-X", "POST", "-H", token, "--data-binary", f"@{body}", "-H",
                    "Content-Type: application/octet-stream", "-w", "%{http_code} %{http_version}",
                    f"{agent}/files?path=/tmp/big&username=root")
     assert written.stdout.endswith("200 2" if version == "--http2" else "200 1.1"), written.stdout + written.stderr
