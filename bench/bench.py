@@ -1,7 +1,7 @@
 """Measures a running installation. Everything that is compared is measured in turn within one run, several times; figures are
 medians with the 99th percentile where there are enough of them. The machine is shared: read the ratios, not the times.
 
-    bench.py [RUNS] [AREA...]      15 runs of every area unless told; areas: memory, create, commands, agent
+    bench.py [RUNS] [AREA...]      15 runs of every area unless told; areas: memory, create, commands, agent, control
 """
 import json
 import os
@@ -16,6 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests/e2e"))
 from agent import bench_agent  # noqa: E402
+from control import bench_control  # noqa: E402
 from conftest import TEMPLATES, Server  # noqa: E402
 from measure import show, timed  # noqa: E402
 
@@ -136,6 +137,7 @@ def main() -> None:
             "create": lambda: [bench_create(server, name) for name in ("base", "code-interpreter-v1")],
             "commands": lambda: bench_commands(server),
             "agent": lambda: bench_agent(server, RUNS, vmm_of),
+            "control": lambda: bench_control(RUNS),
         }
         for name in sys.argv[2:] or areas:
             areas[name]()

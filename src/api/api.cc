@@ -3,6 +3,7 @@
 #include "api/recorded_response.h"
 #include "base/clock.h"
 #include "base/crypto.h"
+#include "base/error_body.h"
 #include "base/error_table.h"
 #include "base/ids.h"
 #include "base/log.h"
@@ -77,16 +78,18 @@ http::awaitable<void> Api::handle(http::Exchange& outer) {
     http::Exchange exchange{std::move(outer.head), std::move(outer.target), outer.peer, outer.body, response};
     const std::string method = exchange.head.method, path = exchange.target.path;
     auto match = router_.match(method, exchange.target);
-    std::string error, team;
+    std::string error, team, sandbox;
     if (!match) {
         const int code = match.error().code == ErrorCode::unimplemented ? 405 : 404;
         error = match.error().message;
         co_await response.send_json(code, error_body(code, error));
     } else {
-        Call call{exchange, {}, std::move(match->params)};
+        Call call{exchange, {}, std::move(match->params), {}};
+        if (auto id = call.params.find("id"); id != call.params.end()) call.sandbox_id = id->second;
         int retry_after_s = 1;
         Status status = co_await dispatch(call, *match->route, retry_after_s);
         team = call.team.slug;
+        sandbox = call.sandbox_id;
         if (!status) error = status.error().message;
         if (!status && !response.started()) {
             const int code = http_status(status.error().code);
@@ -103,6 +106,7 @@ http::awaitable<void> Api::handle(http::Exchange& outer) {
                                   {"method", method},
                                   {"path", path},
                                   {"team", team},
+                                  {"sandbox", sandbox},
                                   {"status", response.status()},
                                   {"took_us", took_us},
                                   {"error", error}});

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "base/log.h"
 
 namespace gb::api {
 namespace {
@@ -58,10 +57,6 @@ Result<Router::Match> Router::match(std::string_view method, const http::Target&
     if (path_known)
         return fail(ErrorCode::unimplemented, fmt::format("method {} is not allowed on {}", method, target.path));
     return fail(ErrorCode::not_found, fmt::format("no such route: {} {}", method, target.path));
-}
-
-std::string error_body(int status, std::string_view message) {
-    return fmt::format(R"({{"code":{},"message":{}}})", status, log::json_quote(message));
 }
 
 }  // namespace gb::api

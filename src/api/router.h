@@ -17,6 +17,7 @@ struct Call {
     http::Exchange& exchange;
     Team team;                                  // of the key that was given
     std::map<std::string, std::string> params;  // {name} parts of the path, decoded
+    std::string sandbox_id;                     // for the log: the one in the path, or the one that was made
 };
 
 // A handler answers by itself, or returns the error to answer with.
@@ -50,8 +51,5 @@ class Router {
   private:
     std::vector<Route> routes_;
 };
-
-// {"code": <status>, "message": …}
-std::string error_body(int status, std::string_view message);
 
 }  // namespace gb::api

@@ -24,9 +24,5 @@ TEST(Router, MatchesLiteralsBeforeParametersAndDecodes) {
     EXPECT_EQ(match("GET", "/sandboxes/x/y").error().code, ErrorCode::not_found);
 }
 
-TEST(Router, ErrorBodyIsTheContracts) {
-    EXPECT_EQ(error_body(404, "a \"b\""), R"({"code":404,"message":"a \"b\""})");
-}
-
 }  // namespace
 }  // namespace gb::api

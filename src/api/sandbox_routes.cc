@@ -19,6 +19,7 @@ Handler create(Services services, Generation generation) {
         GB_CO_TRY_ASSIGN(std::string body, co_await call.exchange.body.read_all(kMaxBody));
         GB_CO_TRY_ASSIGN(CreateSandbox request, parse_create(body, generation));
         GB_CO_TRY_ASSIGN(SandboxView view, co_await services.sandboxes.create(call.team, std::move(request)));
+        call.sandbox_id = view.record.id;
         co_return co_await call.exchange.response.send_json(201, json::serialize(sandbox_json(view, services.domain)));
     };
 }

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/error_body.h"
+
 namespace gb {
 namespace {
 
@@ -41,6 +43,10 @@ Result<int> outer(bool ok) {
 TEST(Result, TryLeavesWithTheError) {
     EXPECT_EQ(*outer(true), 3);
     EXPECT_EQ(outer(false).error().code, ErrorCode::aborted);
+}
+
+TEST(ErrorBody, IsTheContracts) {
+    EXPECT_EQ(error_body(404, "a \"b\""), R"({"code":404,"message":"a \"b\""})");
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 // For measurements: the control plane and the ingress as `glovebox serve` runs them, above a node whose sandboxes cost
 // nothing. Every sandbox's ports lead to the same ports of this host's loopback.
 //
-//   control_bench_server DATA_DIR SANDBOXES      prints one line of JSON, runs until SIGTERM
+//   control_bench_server DATA_DIR SANDBOXES ENGINE_MS      prints one line of JSON, runs until SIGTERM
+//
+// SANDBOXES are there from the beginning; making another one costs the engine ENGINE_MS, in which it waits.
 #include <csignal>
 #include <cstdlib>
 #include <iostream>
@@ -10,6 +12,7 @@
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/redirect_error.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <fmt/format.h>
 
@@ -53,7 +56,7 @@ asio::awaitable<void> fill(Sandboxes& sandboxes, Team team, int count, std::func
     ready();
 }
 
-int serve(const std::filesystem::path& data, int count) {
+int serve(const std::filesystem::path& data, int count, int engine_ms) {
     log::set_level(log::Level::error);
     rlimit files{};
     ::getrlimit(RLIMIT_NOFILE, &files);
@@ -104,6 +107,7 @@ int serve(const std::filesystem::path& data, int count) {
     auto bound = server.listen({asio::ip::address_v4::loopback(), 0});
     if (!bound) return 1;
     asio::co_spawn(io, fill(sandboxes, *team, count, [&] {
+                       node.create_delay_ms = engine_ms;
                        std::cout << fmt::format(R"("port":{},"key":"{}"}})", bound->port(), key) << std::endl;
                    }),
                    [](const std::exception_ptr& failure) {
@@ -119,10 +123,10 @@ int serve(const std::filesystem::path& data, int count) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    if (argc != 3) {
-        std::cerr << "usage: control_bench_server DATA_DIR SANDBOXES\n";
+    if (argc != 4) {
+        std::cerr << "usage: control_bench_server DATA_DIR SANDBOXES ENGINE_MS\n";
         return 2;
     }
     std::signal(SIGPIPE, SIG_IGN);
-    return serve(argv[1], std::atoi(argv[2]));
+    return serve(argv[1], std::atoi(argv[2]), std::atoi(argv[3]));
 }

@@ -10,6 +10,7 @@
 #include <nghttp2/nghttp2.h>
 #include <unistd.h>
 
+#include "base/error_body.h"
 #include "http/http1_exchange.h"
 
 namespace gb::http::detail {
@@ -128,14 +129,14 @@ awaitable<void> H2Stream::serve(const Handler& handler, tcp::endpoint peer) {
     RequestHead head = std::move(head_);
     auto target = parse_target(head.target);
     if (head_too_large_) {
-        co_await send_json(431, error_json(431, "request head is larger than allowed"));
+        co_await send_json(431, error_body(431, "request head is larger than allowed"));
     } else if (!target) {
-        co_await send_json(400, error_json(400, target.error().message));
+        co_await send_json(400, error_body(400, target.error().message));
     } else {
         Exchange exchange{std::move(head), *std::move(target), peer, *this, *this, /*tls=*/true};
         co_await handler(exchange);
     }
-    if (!started_) co_await send_json(500, error_json(500, "the request was not answered"));
+    if (!started_) co_await send_json(500, error_body(500, "the request was not answered"));
     if (!finished_) abort();  // a stream that its handler gave up: cut, so that the client knows
     session_.end_request(*this);
 }

@@ -3,6 +3,7 @@
 
 #include <boost/asio/steady_timer.hpp>
 
+#include "base/error_body.h"
 #include "http/http1_exchange.h"
 #include "http/server_core.h"
 
@@ -23,7 +24,7 @@ awaitable<bool> drain(Http1Exchange& io) {
 
 awaitable<void> refuse(std::shared_ptr<Stream> stream, const Error& error) {
     const int status = error.code == ErrorCode::too_large ? 431 : 400;
-    std::string body = error_json(status, error.message);
+    std::string body = error_body(status, error.message);
     std::string text = write_head(ResponseHead{status,
                                                {{"Content-Type", "application/json"},
                                                 {"Content-Length", std::to_string(body.size())},
@@ -79,14 +80,14 @@ awaitable<void> ServerCore::serve_http1(std::shared_ptr<Stream> stream, tcp::end
         auto io = std::make_unique<Http1Exchange>(stream, input, *parser, kind);
         auto target = parse_target(request.target);
         if (!target) {
-            co_await io->send_json(400, error_json(400, target.error().message));
+            co_await io->send_json(400, error_body(400, target.error().message));
         } else {
             Exchange exchange{std::move(request),      *std::move(target), peer, *io, *io,
                               /*tls=*/!stream->plain()};
             co_await handler(exchange);
         }
         if (io->upgraded()) co_return;
-        if (!io->started()) co_await io->send_json(500, error_json(500, "the request was not answered"));
+        if (!io->started()) co_await io->send_json(500, error_body(500, "the request was not answered"));
         if (!io->finished()) io->abort();  // a stream that its handler gave up: cut, so that the client knows
         close = io->must_close() || !parser->keep_alive();
         cut = io->cut();

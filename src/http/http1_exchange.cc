@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "base/log.h"
 
 namespace gb::http::detail {
 namespace {
@@ -24,10 +23,6 @@ Error broken(const boost::system::error_code& ec) {
 }
 
 }  // namespace
-
-std::string error_json(int status, std::string_view message) {
-    return fmt::format(R"({{"code":{},"message":{}}})", status, log::json_quote(message));
-}
 
 awaitable<Result<std::string_view>> Http1Exchange::next() {
     if (request_.expects_continue && !started_) {

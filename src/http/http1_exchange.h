@@ -63,6 +63,5 @@ inline bool bodiless(int status) {
     return status == 204 || status == 304 || status / 100 == 1;
 }
 
-std::string error_json(int status, std::string_view message);
 
 }  // namespace gb::http::detail

@@ -53,8 +53,9 @@ awaitable<void> linger(std::shared_ptr<Stream> stream) {
     limit.cancel();
 }
 
-awaitable<void> ServerCore::accept(std::shared_ptr<tcp::acceptor> acceptor, Serve serve) {
-    auto self = shared_from_this();
+// `self` is handed over: the object may be gone before this coroutine begins.
+awaitable<void> ServerCore::accept(std::shared_ptr<ServerCore> self, std::shared_ptr<tcp::acceptor> acceptor,
+                                   Serve serve) {
     asio::steady_timer pause(executor);
     while (!stopped_) {
         auto [ec, socket] = co_await acceptor->async_accept(executor, kToken);
@@ -89,7 +90,7 @@ Result<tcp::endpoint> ServerCore::listen(const tcp::endpoint& where, Serve serve
     if (acceptor->bind(where, ec); ec) return failed("bind");
     if (acceptor->listen(4096, ec); ec) return failed("listen on");
     acceptors_.push_back(acceptor);
-    asio::co_spawn(executor, accept(acceptor, std::move(serve)), asio::detached);
+    asio::co_spawn(executor, accept(shared_from_this(), acceptor, std::move(serve)), asio::detached);
     return acceptor->local_endpoint(ec);
 }
 

@@ -47,7 +47,7 @@ class ServerCore : public std::enable_shared_from_this<ServerCore> {
     };
 
   private:
-    awaitable<void> accept(std::shared_ptr<tcp::acceptor> acceptor, Serve serve);
+    awaitable<void> accept(std::shared_ptr<ServerCore> self, std::shared_ptr<tcp::acceptor> acceptor, Serve serve);
 
     std::vector<std::shared_ptr<tcp::acceptor>> acceptors_;
     std::vector<std::function<void()>> on_stop_;

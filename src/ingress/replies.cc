@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/error_body.h"
 #include "base/error_table.h"
 #include "base/log.h"
 
@@ -77,13 +78,13 @@ Reply not_ready(const Route& route, const Error& error, bool browser) {
 }
 
 Reply reserved_path() {
-    return {404, kJson, R"({"code":404,"message":"this path is reserved for the control plane"})"};
+    return {404, kJson, error_body(404, "this path is reserved for the control plane")};
 }
 
 Reply refusal(const Error& error) {
     const int status = http_status(error.code);
     return {status, kJson,
-            fmt::format(R"({{"code":{},"message":{}}})", status, log::json_quote(error.message))};
+            error_body(status, error.message)};
 }
 
 }  // namespace gb::ingress

@@ -2,11 +2,15 @@
 import contextlib
 import json
 import os
+import shutil
 import signal
+import socket
+import subprocess
 import threading
 import time
 from pathlib import Path
 
+import conftest
 import pytest
 from conftest import Server, eventually
 from e2b import CommandExitException, Sandbox
@@ -179,3 +183,41 @@ def test_no_secret_is_kept_for_a_restart(own):
     token = own.request("GET", f"/sandboxes/{sandbox.sandbox_id}")[1]["envdAccessToken"]
     for path in Path(own.data / "sandboxes" / sandbox.sandbox_id).glob("*.json"):
         assert token not in path.read_text() and "4711" not in path.read_text()
+
+
+def test_an_upgraded_program_takes_over(own, tmp_path, monkeypatch):
+    """The new version is another file; the old one is gone while its machines run."""
+    sandbox = create(own)
+    sandbox.files.write("/dev/shm/kept", "in memory")
+    [machine] = own.machines()
+    own.kill_hard()
+    program = tmp_path / "glovebox"
+    shutil.copy2(conftest.GLOVEBOX, program)
+    monkeypatch.setattr(conftest, "GLOVEBOX", str(program))
+    own.start()
+    assert own.machines() == [machine]
+    assert os.readlink(f"/proc/{own.process.pid}/exe") == str(program)
+    assert Sandbox.connect(sandbox.sandbox_id, **own.connection).files.read("/dev/shm/kept") == "in memory"
+
+
+def test_a_server_that_is_told_to_stop_leaves_its_sandboxes(own):
+    sandbox = create(own)
+    [machine] = own.machines()
+    own.process.send_signal(signal.SIGTERM)
+    assert own.process.wait(60) == 0
+    assert own.machines() == [machine]
+    own.start()
+    assert Sandbox.connect(sandbox.sandbox_id, **own.connection).commands.run("echo still here").stdout == "still here\n"
+
+
+def test_a_start_that_fails_ends_nothing(own):
+    create(own)
+    machines = own.machines()
+    own.kill_hard()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        done = subprocess.run([conftest.GLOVEBOX, "serve", "--port", str(taken.getsockname()[1]), "--data-dir", str(own.data),
+                               "--templates-dir", conftest.TEMPLATES], capture_output=True, text=True, timeout=120)
+    assert done.returncode != 0 and "is taken by another program" in done.stderr
+    assert own.machines() == machines
+    own.start()
+    assert own.machines() == machines

@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "base/error_body.h"
 #include "base/error_table.h"
-#include "base/log.h"
 
 namespace gb::agent {
 
@@ -34,7 +34,7 @@ awaitable<void> reply_empty(Exchange& exchange, int status) {
 }
 
 awaitable<void> reply_error(Exchange& exchange, int status, std::string_view message) {
-    const std::string body = fmt::format(R"({{"code":{},"message":{}}})", status, log::json_quote(message));
+    const std::string body = error_body(status, message);
     co_await reply_json(exchange, status, body);
 }
 
