@@ -346,7 +346,6 @@ std::optional<Destination> Sandboxes::destination(std::string_view id) const {
         case killing:
             return std::nullopt;
     }
-    out.wakes_on_traffic = entry.record.auto_resume && (entry.record.state != paused || entry.record.paused_with_memory);
     out.access_token = entry.access_token;
     out.traffic_token = entry.traffic_token;
     out.mask_request_host = entry.record.mask_request_host;

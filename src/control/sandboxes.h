@@ -48,7 +48,6 @@ struct SandboxView {
 // A sandbox as the ingress sees it, whoever owns it.
 struct Destination {
     enum class State { running, in_transition, asleep } state = State::asleep;
-    bool wakes_on_traffic = false;  // of a sandbox that is asleep
     std::string access_token;       // empty: not secured
     std::string traffic_token;      // empty: public
     std::string mask_request_host;  // empty: as the client wrote it
@@ -97,8 +96,10 @@ class Sandboxes {
     // For the ingress. Nothing: no such sandbox.
     [[nodiscard]] std::optional<Destination> destination(std::string_view id) const;
     [[nodiscard]] bool is_running(std::string_view id) const;
-    // Waits until a transition is over; then wakes a sandbox that wakes on traffic. Success: it runs.
-    boost::asio::awaitable<Status> wake(std::string id);
+    // Waits until a transition is over; then a sandbox that sleeps is woken, if it wakes on traffic and the caller may
+    // wake it, or not_found. Success: it runs.
+    enum class Waking { allowed, refused };
+    boost::asio::awaitable<Status> wake(std::string id, Waking waking = Waking::allowed);
     // The running sandbox whose access token `accepts` says yes to.
     [[nodiscard]] std::optional<std::string> find_by_token(
         const std::function<bool(std::string_view token)>& accepts) const;

@@ -200,7 +200,7 @@ awaitable<Status> Sandboxes::resume_entry(EntryPtr entry, int timeout_s) {
     co_return stored;
 }
 
-awaitable<Status> Sandboxes::wake(std::string id) {
+awaitable<Status> Sandboxes::wake(std::string id, Waking waking) {
     for (int tries = 0; tries < 4; ++tries) {
         auto found = entries_.find(id);
         if (found == entries_.end()) co_return no_such_sandbox(id);
@@ -209,7 +209,8 @@ awaitable<Status> Sandboxes::wake(std::string id) {
         if (record.state == running) co_return Status{};
         if (record.state == killing || record.state == creating) co_return no_such_sandbox(id);
         if (record.state == paused) {
-            if (!record.auto_resume || !record.paused_with_memory) co_return no_such_sandbox(id);
+            if (waking == Waking::refused || !record.auto_resume || !record.paused_with_memory)
+                co_return no_such_sandbox(id);
             Status woken = co_await resume_entry(entry, std::max(record.timeout_s, kLeastWakeTimeout));
             if (!woken && woken.error().code != ErrorCode::aborted) co_return woken;
             continue;

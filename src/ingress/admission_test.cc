@@ -143,6 +143,18 @@ TEST_F(AdmissionTest, RequestsDuringAPauseWaitForItsEnd) {
     });
 }
 
+TEST_F(AdmissionTest, WhoMayNotWakeItMayNotDuringAPauseEither) {
+    node_.pause_delay_ms = 60;
+    run([&]() -> awaitable<void> {
+        const std::string id = co_await sandbox(light_sleeper());
+        asio::co_spawn(io_, sandboxes_->pause(team_, id, PauseMode::with_memory), asio::detached);
+        asio::steady_timer timer(io_, std::chrono::milliseconds(10));
+        co_await timer.async_wait(asio::use_awaitable);
+        EXPECT_EQ((co_await ask(id, {{"X-Access-Token", "wrong"}}, kAgentPort, "/health")).head.status, 502);
+        EXPECT_EQ(sandboxes_->get(team_, id)->record.state, SandboxState::paused);
+    });
+}
+
 TEST_F(AdmissionTest, AWakeThatFailsSaysSoAndNothingOfTheMachine) {
     run([&]() -> awaitable<void> {
         const std::string id = co_await sandbox(light_sleeper());

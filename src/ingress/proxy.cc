@@ -162,14 +162,11 @@ awaitable<std::optional<Reply>> Proxy::admit(const http::Exchange& exchange, con
             co_return token_refused(route, BadToken::invalid, browser);
     }
     if (destination->state == Destination::State::running) co_return std::nullopt;
-    if (destination->state == Destination::State::asleep) {
-        // Nobody wakes it who could not use it either.
-        const bool may_wake = destination->wakes_on_traffic &&
-                              (!agent || destination->access_token.empty() ||
-                               constant_time_equal(headers.get("X-Access-Token"), destination->access_token));
-        if (!may_wake) co_return sandbox_not_found(route.sandbox_id, browser);
-    }
-    Status woken = co_await sandboxes_.wake(route.sandbox_id);
+    // Nobody wakes it who could not use it either.
+    const bool may_wake = !agent || destination->access_token.empty() ||
+                          constant_time_equal(headers.get("X-Access-Token"), destination->access_token);
+    Status woken = co_await sandboxes_.wake(
+        route.sandbox_id, may_wake ? Sandboxes::Waking::allowed : Sandboxes::Waking::refused);
     if (woken) co_return std::nullopt;
     if (woken.error().code == ErrorCode::not_found) co_return sandbox_not_found(route.sandbox_id, browser);
     log::warn("traffic could not wake a sandbox",

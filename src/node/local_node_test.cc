@@ -350,28 +350,5 @@ TEST_F(LocalNodeTest, WithoutMemoryItBootsAgainFromItsDisk) {
     EXPECT_EQ(get("/home/user/more").value_or(""), "after the pause that failed");
 }
 
-// Figures, not limits: run with --gtest_also_run_disabled_tests.
-TEST_F(LocalNodeTest, DISABLED_Figures) {
-    auto timed = [](auto body) {
-        const std::int64_t start = monotonic_us();
-        Status status = body();
-        EXPECT_TRUE(status.has_value()) << status.error().message;
-        return static_cast<double>(monotonic_us() - start) / 1000;
-    };
-    log::set_level(log::Level::debug);
-    for (int mib : {0, 64}) {
-        if (mib > 0) ASSERT_OK(put("/dev/shm/data", random_bytes(std::size_t(mib) << 20)));
-        for (int round = 0; round < 5; ++round) {
-            const double pause_ms = timed([&] { return pause(); });
-            const auto delta = fs::file_size(file("memory.delta")) >> 10,
-                       state = fs::file_size(file("state.bin")) >> 10;
-            const double resume_ms = timed([&] { return resume(); });
-            std::printf("%2d MiB written: pause %.0f ms, resume %.0f ms; delta %zu KiB, state %zu KiB\n", mib,
-                        pause_ms, resume_ms, static_cast<std::size_t>(delta),
-                        static_cast<std::size_t>(state));
-        }
-    }
-}
-
 }  // namespace
 }  // namespace gb

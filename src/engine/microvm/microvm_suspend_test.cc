@@ -264,41 +264,5 @@ TEST_F(SuspendTest, TwoProcessorsSurvive) {
     expect_running(**resumed);
 }
 
-// Figures, not limits: run with --gtest_also_run_disabled_tests.
-TEST(SuspendFigures, DISABLED_OfLargeMachines) {
-    for (unsigned mib : {512U, 4096U}) {
-        auto bench = testing::Bench::create(mib);
-        if (!bench) GTEST_SKIP() << bench.error().message;
-        MachineSpec booting = (*bench)->template_spec();
-        auto booted = (*bench)->engine().boot(std::move(booting));
-        ASSERT_OK(booted);
-        ASSERT_TRUE((*booted)->wait_console("count 3 ", 60s));
-        ASSERT_OK((*booted)->capture((*bench)->state()));
-        auto spec = [&](const char* name) {
-            MachineSpec out = (*bench)->sandbox_spec(name);
-            out.memory.image_id = "build-1";
-            return out;
-        };
-        auto machine = (*bench)->engine().restore(spec("f"), (*bench)->state(), AfterLoad::run);
-        ASSERT_OK(machine);
-        ASSERT_TRUE((*machine)->wait_console("count 5 ", 60s));
-        for (int round = 0; round < 4; ++round) {
-            const SavedFiles files((*bench)->file("f.bin"), (*bench)->file("f.delta"));
-            const std::int64_t start = monotonic_us();
-            auto saved = (*machine)->suspend(files, AfterSave::end, {});
-            ASSERT_OK(saved);
-            const std::int64_t between = monotonic_us();
-            MachineSpec again = spec("unused");
-            again.disk.image = (*bench)->file("f.qcow2");
-            auto resumed = (*bench)->engine().restore(std::move(again), files, AfterLoad::run);
-            ASSERT_OK(resumed);
-            machine = std::move(resumed);
-            std::printf("%u MiB: suspend %ld us, restore %ld us; %lu data pages, %lu zero\n", mib,
-                        between - start, monotonic_us() - between, saved->data_pages, saved->zero_pages);
-            std::this_thread::sleep_for(1s);
-        }
-    }
-}
-
 }  // namespace
 }  // namespace gb::engine
