@@ -35,12 +35,21 @@ std::string Sandboxes::canonical_id(std::string_view id) {
 }
 
 Sandboxes::EntryPtr Sandboxes::make_entry(SandboxRecord record) {
-    auto entry = std::make_shared<Entry>(executor_, std::move(record));
+    auto& places = places_[record.team_id];
+    if (!places) places = std::make_shared<int>(0);
+    auto entry = std::make_shared<Entry>(executor_, std::move(record), places);
     const std::string& id = entry->record.id;
     if (entry->record.secure) entry->access_token = to_hex(hmac_sha256(options_.seed, id));
     if (!entry->record.public_traffic) entry->traffic_token = to_hex(hmac_sha256(options_.seed, "traffic-" + id));
     entries_.emplace(id, entry);
     return entry;
+}
+
+// It is gone; who waits for it is told.
+void Sandboxes::forget(Entry& entry) {
+    if (takes_place(entry.record.state)) --*entry.places;
+    entries_.erase(entry.record.id);
+    entry.changed.cancel();
 }
 
 void Sandboxes::start_run(Entry& entry, std::int64_t now, std::int64_t ends_ms) {
@@ -187,9 +196,8 @@ Status Sandboxes::check_lifetime(const Plan& plan, std::int64_t timeout_s) const
 }
 
 Status Sandboxes::check_place(const std::string& team_id, const Plan& plan) const {
-    const auto taken = std::ranges::count_if(entries_, [&](const auto& item) {
-        return item.second->record.team_id == team_id && takes_place(item.second->record.state);
-    });
+    auto places = places_.find(team_id);
+    const int taken = places == places_.end() ? 0 : *places->second;
     if (taken < plan.max_sandboxes) return {};
     return fail(ErrorCode::resource_exhausted,
                 fmt::format("you have reached the maximum number of concurrent sandboxes ({}) of the plan '{}'. "
@@ -292,8 +300,7 @@ awaitable<Result<SandboxView>> Sandboxes::create(Team team, CreateSandbox reques
         }
         if (Status removed = co_await commit(store_, std::move(change)); !removed)
             log::error("a failed create was not recorded", {{"sandbox", id}, {"error", removed.error().message}});
-        entries_.erase(id);
-        entry->changed.cancel();
+        forget(*entry);
         co_return std::unexpected(made.error());
     }
     arm(entry);

@@ -135,6 +135,7 @@ class Sandboxes {
     [[nodiscard]] Status check_lifetime(const Plan& plan, std::int64_t timeout_s) const;
     [[nodiscard]] Status check_place(const std::string& team_id, const Plan& plan) const;
     EntryPtr make_entry(SandboxRecord record);
+    void forget(Entry& entry);
     void start_run(Entry& entry, std::int64_t now, std::int64_t ends_ms);
     boost::asio::awaitable<void> settle(EntryPtr entry) const;
     boost::asio::awaitable<Status> move_end(EntryPtr entry, std::int64_t ends_ms, Direction direction);
@@ -156,7 +157,8 @@ class Sandboxes {
     Node& node_;
     SandboxesOptions options_;
     std::unordered_map<std::string, EntryPtr> entries_;
-    std::unordered_map<std::string, RateLimit> creates_;  // by team
+    std::unordered_map<std::string, std::shared_ptr<int>> places_;  // taken, by team
+    std::unordered_map<std::string, RateLimit> creates_;            // by team
     bool stopping_ = false;
     std::function<void(const std::string&)> on_gone_;
     std::function<boost::asio::awaitable<void>(SandboxRecord)> before_end_;

@@ -250,8 +250,7 @@ awaitable<Status> Sandboxes::end(EntryPtr entry, std::string reason, Ending endi
     }
     tell(change, killed_event(entry->record, ran ? &entry->run : nullptr, reason));
     Status removed = co_await commit(store_, std::move(change));
-    entries_.erase(id);
-    entry->changed.cancel();
+    forget(*entry);
     if (!destroyed) co_return destroyed;
     log::info("sandbox ended", {{"sandbox", id}, {"reason", reason}});
     co_return removed;

@@ -4,12 +4,14 @@
 
 #include <fmt/format.h>
 
+#include "base/log.h"
 #include "store/sqlite_schema.h"
 
 namespace gb {
 namespace {
 
 constexpr int kBusyMs = 5000;
+constexpr std::size_t kChangesInLog = 500;  // some megabytes
 constexpr int kFull = 13;  // sqlite3.h, primary result codes
 constexpr int kConstraint = 19;
 
@@ -37,7 +39,9 @@ Status guarded(std::string_view what, const std::function<void()>& body) {
 SqliteDatabase::SqliteDatabase(const std::string& path)
     : writer_(path, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, kBusyMs),
       reader_(path, SQLite::OPEN_READWRITE, kBusyMs),
-      thread_([this] { run(); }) {}
+      checkpointer_(path, SQLite::OPEN_READWRITE, kBusyMs),
+      thread_([this] { run(); }),
+      checkpoint_thread_([this] { checkpoint(); }) {}
 
 SqliteDatabase::~SqliteDatabase() {
     {
@@ -45,14 +49,19 @@ SqliteDatabase::~SqliteDatabase() {
         stopping_ = true;
     }
     wake_.notify_one();
+    written_.notify_one();
     thread_.join();
+    checkpoint_thread_.join();
 }
 
 Status SqliteDatabase::migrate() {
     Status done;
     GB_TRY(guarded("open the store", [&] {
         done = gb::migrate(writer_);
-        if (done) reader_.exec("PRAGMA query_only=ON");
+        if (!done) return;
+        reader_.exec("PRAGMA query_only=ON");
+        writer_.exec("PRAGMA wal_autocheckpoint=0");
+        checkpointer_.exec("PRAGMA wal_autocheckpoint=0");
     }));
     return done;
 }
@@ -86,7 +95,23 @@ void SqliteDatabase::run() {
         lock.unlock();
         run_batch(batch);
         for (Job& job : batch) job.done(std::move(job.result));
+        const std::size_t count = batch.size();
         batch.clear();
+        lock.lock();
+        changes_in_log_ += count;
+        if (changes_in_log_ >= kChangesInLog) written_.notify_one();
+    }
+}
+
+void SqliteDatabase::checkpoint() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+        written_.wait(lock, [&] { return stopping_ || changes_in_log_ >= kChangesInLog; });
+        if (stopping_) return;  // the last connection to close does it
+        changes_in_log_ = 0;
+        lock.unlock();
+        Status done = guarded("tidy the store", [&] { checkpointer_.exec("PRAGMA wal_checkpoint(PASSIVE)"); });
+        if (!done) log::warn("the store's log was not tidied", {{"error", done.error().message}});
         lock.lock();
     }
 }

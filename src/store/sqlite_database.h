@@ -1,5 +1,6 @@
-// Two connections to one SQLite file: one that writes, on a thread of its own, and one that reads. Writes that arrive
-// while the disk is busy share the next transaction, each undone alone if it fails.
+// Three connections to one SQLite file: one that writes, on a thread of its own, one that reads, and one that moves what
+// was written from the log into the file, on a thread of its own too, so that no change waits for that. Writes that
+// arrive while the disk is busy share the next transaction, each undone alone if it fails.
 #pragma once
 
 #include <condition_variable>
@@ -42,15 +43,18 @@ class SqliteDatabase {
     };
     void run();
     void run_batch(std::vector<Job>& batch);
+    void checkpoint();
 
     SQLite::Database writer_;
     SQLite::Database reader_;
+    SQLite::Database checkpointer_;
     std::mutex reading_;
     std::mutex mutex_;  // of what follows
-    std::condition_variable wake_;
+    std::condition_variable wake_, written_;
     std::vector<Job> queue_;
+    std::size_t changes_in_log_ = 0;
     bool stopping_ = false;
-    std::thread thread_;
+    std::thread thread_, checkpoint_thread_;
 };
 
 }  // namespace gb
