@@ -202,6 +202,14 @@ awaitable<Result<ClientConnection::Response>> ClientConnection::request(RequestH
     co_return response;
 }
 
+std::uint64_t ClientConnection::bare_body() const {
+    return impl_->parser ? impl_->parser->bare(impl_->input) : 0;
+}
+
+void ClientConnection::took_bare(std::uint64_t count) {
+    impl_->parser->took_bare(count);
+}
+
 bool ClientConnection::reusable() const {
     return impl_ && !impl_->failed && !impl_->upgraded && impl_->parser && impl_->parser->done() &&
            impl_->parser->keep_alive() && impl_->input.empty();

@@ -36,6 +36,10 @@ class ClientConnection {
     // The next piece of the answer's body; empty at its end.
     awaitable<Result<std::string_view>> next();
     awaitable<Result<std::string>> read_all(std::size_t limit);
+    // How much of the body may be taken from socket() past this object, because its length is known and none of it has
+    // been read ahead; say how much it was. 0: by next() only.
+    [[nodiscard]] std::uint64_t bare_body() const;
+    void took_bare(std::uint64_t count);
 
     // start + write + read_head + read_all.
     struct Response {

@@ -8,6 +8,7 @@
 
 #include "http/parser.h"
 #include "http/server.h"
+#include "http/splice.h"
 
 namespace gb::http::detail {
 
@@ -28,6 +29,7 @@ class Http1Exchange final : public BodyReader, public ResponseWriter {
     awaitable<Status> start(int status, Headers headers, std::optional<std::uint64_t> length) override;
     awaitable<Status> write(std::string_view piece) override;
     awaitable<Status> write_file(int fd, std::uint64_t length) override;
+    awaitable<Result<std::uint64_t>> write_from(tcp::socket& from, std::uint64_t most) override;
     awaitable<Status> finish() override;
     awaitable<Result<std::shared_ptr<Stream>>> upgrade(ResponseHead head, std::string& early) override;
     [[nodiscard]] bool started() const override { return started_; }
@@ -55,6 +57,7 @@ class Http1Exchange final : public BodyReader, public ResponseWriter {
     Request request_;
     bool started_ = false, finished_ = false, upgraded_ = false, must_close_ = false, cut_ = false;
     std::optional<std::uint64_t> left_;  // of an answer of known length
+    std::optional<SplicePipe> pipe_;
     std::array<char, 65536> chunk_;
 };
 

@@ -106,6 +106,11 @@ class MessageParser {
         return std::string_view(piece_.data(), piece_.size() - body.size);
     }
 
+    // What is left of a body whose length the head says, when nothing of it waits here: its owner may take it past the
+    // parser, and says how much.
+    [[nodiscard]] std::uint64_t bare(const std::string& input) const { return left_ && input.empty() ? *left_ : 0; }
+    void took_bare(std::uint64_t count) { *left_ -= count; }
+
     void set_eof() { at_eof_ = true; }
     void skip_body() { parser_.skip(true); }  // answers to HEAD, 204, 304: call before parse_head
     [[nodiscard]] bool done() { return left_ ? *left_ == 0 : parser_.is_done(); }

@@ -30,6 +30,10 @@ awaitable<Result<std::string>> BodyReader::read_all(std::size_t limit) {
     }
 }
 
+awaitable<Result<std::uint64_t>> ResponseWriter::write_from(tcp::socket&, std::uint64_t) {
+    co_return 0;
+}
+
 awaitable<Status> ResponseWriter::send_json(int status, std::string_view body) {
     Headers headers;
     headers.add("Content-Type", "application/json");

@@ -50,6 +50,9 @@ class ResponseWriter {
     // The next `length` bytes of a file that sendfile(2) can read, from its offset; only for a body of known
     // length. aborted when the file ends early; then the answer is cut.
     virtual awaitable<Status> write_file(int fd, std::uint64_t length) = 0;
+    // Bytes of a body of known length straight from a connected socket, at most `most`, as they arrive: how many went
+    // out. 0: this answer cannot take them that way, read and write them. After an error the connection is cut.
+    virtual awaitable<Result<std::uint64_t>> write_from(tcp::socket& from, std::uint64_t most);
     virtual awaitable<Status> finish() = 0;
     // Answers 101 (or whatever `head` says) and gives the connection away: no further HTTP on it. `early`
     // receives bytes that the client sent behind the request already. unimplemented on HTTP/2, which has no

@@ -18,6 +18,7 @@ namespace {
 namespace asio = boost::asio;
 using asio::awaitable;
 constexpr auto kFirstRetry = std::chrono::milliseconds(20);  // of a closed port, doubled each time
+constexpr std::uint64_t kLeastSplice = 256 * 1024;  // for less a pipe is not worth its while
 constexpr auto kLastRetry = std::chrono::milliseconds(320);  // in all about 0.6 s
 
 // RFC 9110 7.6.1: these speak of one connection only.
@@ -123,6 +124,12 @@ awaitable<Outcome> pump_response(http::Exchange& exchange, http::ClientConnectio
     if (!co_await exchange.response.start(head->status, std::move(head->headers), length))
         co_return Outcome::cut;
     for (;;) {
+        if (const std::uint64_t bare = upstream.bare_body(); bare >= kLeastSplice) {
+            auto moved = co_await exchange.response.write_from(upstream.socket(), bare);
+            if (!moved || over()) co_return Outcome::cut;
+            upstream.took_bare(*moved);
+            if (*moved > 0) continue;
+        }
         auto piece = co_await upstream.next();
         if (!piece || over()) co_return Outcome::cut;
         if (piece->empty()) break;

@@ -145,6 +145,68 @@ TEST_F(ProxyTest, AnEarlyAnswerIsPassedOnWhileTheBodyStillComes) {
     });
 }
 
+// Bodies of known length are moved in the kernel; who is behind and who is in front must not notice.
+TEST_F(ProxyTest, LargeAnswersPassWholeAndKeepTheConnection) {
+    std::string large(5'000'003, '\0');
+    for (std::size_t i = 0; i < large.size(); ++i) large[i] = static_cast<char>(i * 31 + i / 251);
+    int peers = 0;
+    serve([&](Exchange& e) -> awaitable<void> {
+        co_await e.response.start(200, {}, large.size());
+        for (std::size_t at = 0; at < large.size(); at += 700'001)
+            co_await e.response.write(std::string_view(large).substr(at, 700'001));
+        co_await e.response.finish();
+        ++peers;
+    });
+    run([&]() -> awaitable<void> {
+        const std::string id = co_await sandbox();
+        auto connection = co_await client();
+        for (int i = 0; i < 3; ++i) {
+            auto response = co_await connection.request(head("GET", "/", id), "", 8'000'000);
+            EXPECT_TRUE(response);
+            EXPECT_TRUE(response && response->body == large);
+            EXPECT_TRUE(connection.reusable());
+        }
+        auto none = co_await connection.request(head("HEAD", "/", id), "", 100);
+        EXPECT_TRUE(none && none->body.empty());
+    });
+}
+
+TEST_F(ProxyTest, ALargeAnswerThatEndsEarlyIsCutAndNotShort) {
+    serve([&](Exchange& e) -> awaitable<void> {
+        co_await e.response.start(200, {}, 4'000'000);
+        co_await e.response.write(std::string(1'000'000, 'x'));
+        e.response.abort();
+    });
+    run([&]() -> awaitable<void> {
+        const std::string id = co_await sandbox();
+        auto connection = co_await client();
+        EXPECT_FALSE(co_await connection.request(head("GET", "/", id), "", 8'000'000));
+    });
+}
+
+TEST_F(ProxyTest, AKilledSandboxCutsALargeAnswer) {
+    serve([&](Exchange& e) -> awaitable<void> {
+        co_await e.response.start(200, {}, 4'000'000);
+        co_await e.response.write(std::string(1'000'000, 'x'));
+        co_await e.response.peer_closed();
+    });
+    run([&]() -> awaitable<void> {
+        const std::string id = co_await sandbox();
+        auto connection = co_await client();
+        EXPECT_TRUE(co_await connection.start(head("GET", "/", id), 0));
+        EXPECT_TRUE(co_await connection.read_head());
+        std::size_t seen = 0;
+        while (seen < 1'000'000) {
+            auto piece = co_await connection.next();
+            if (!piece) break;
+            seen += piece->size();
+        }
+        EXPECT_EQ(seen, 1'000'000U);
+        EXPECT_TRUE(co_await sandboxes_->kill(team_, id));
+        EXPECT_FALSE(co_await connection.next());
+    });
+}
+
 TEST_F(ProxyTest, UpgradesBecomeBareBytes) {
     serve([&](Exchange& e) -> awaitable<void> {
         EXPECT_EQ(e.head.headers.get("Upgrade"), "websocket");
