@@ -48,6 +48,10 @@ Result<Team> authenticate(Store& store, std::string_view key) {
     return *std::move(team);
 }
 
+std::optional<Team> authenticate_known(Store& store, std::string_view key) {
+    return store.known_team_of_key(sha256_hex(key));
+}
+
 Status ensure_default_key(Store& store, const std::filesystem::path& key_file) {
     GB_TRY_ASSIGN(auto teams, store.teams());
     std::string team_id;

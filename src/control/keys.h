@@ -22,6 +22,8 @@ std::string mask_key(std::string_view key);
 
 // The team of a key. unauthenticated with the contract's text when it is missing, malformed or unknown.
 Result<Team> authenticate(Store& store, std::string_view key);
+// The same for a key that was seen since keys were last changed, without waiting for the store.
+std::optional<Team> authenticate_known(Store& store, std::string_view key);
 
 // At first start: makes the team "default" and one key, whose text goes to `key_file` (0600) for the machine's
 // administrator. Later starts leave both alone; a lost key file is replaced by a new key.

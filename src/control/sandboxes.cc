@@ -168,21 +168,34 @@ Result<Sandboxes::EntryPtr> Sandboxes::find(const Team& team, std::string_view i
     return found->second;
 }
 
-Result<TemplateInfo> Sandboxes::resolve(std::string_view template_ref) {
-    std::string_view name = template_ref;
+namespace {
+
+Result<TemplateInfo> find_template(const std::vector<TemplateInfo>& templates, const std::string& reference) {
+    std::string_view name = reference;
     std::string_view tag = "default";
     if (std::size_t colon = name.find(':'); colon != std::string_view::npos) {
         tag = name.substr(colon + 1);
         name = name.substr(0, colon);
     }
-    GB_TRY_ASSIGN(auto templates, node_.templates());
-    for (TemplateInfo& info : templates) {
+    for (const TemplateInfo& info : templates) {
         if (info.id != name && info.name != name) continue;
         if (tag != "default")
             return fail(ErrorCode::not_found, fmt::format("template '{}' has no tag '{}'", name, tag));
-        return std::move(info);
+        return info;
     }
-    return fail(ErrorCode::not_found, fmt::format("template '{}' not found", template_ref));
+    return fail(ErrorCode::not_found, fmt::format("template '{}' not found", reference));
+}
+
+}  // namespace
+
+// The node looks at its disk; what it said a moment ago is good enough for what was found then.
+awaitable<Result<TemplateInfo>> Sandboxes::resolve(std::string template_ref) {
+    constexpr std::int64_t kMomentMs = 250;
+    if (monotonic_ms() < templates_until_ms_)
+        if (auto found = find_template(templates_, template_ref)) co_return found;
+    GB_CO_TRY_ASSIGN(templates_, co_await offload(pool_, [this] { return node_.templates(); }));
+    templates_until_ms_ = monotonic_ms() + kMomentMs;
+    co_return find_template(templates_, template_ref);
 }
 
 Status Sandboxes::check_lifetime(const Plan& plan, std::int64_t timeout_s) const {
@@ -233,7 +246,7 @@ awaitable<Result<SandboxView>> Sandboxes::create(Team team, CreateSandbox reques
     if (stopping_) co_return fail(ErrorCode::unavailable, "the server stops");
     const Plan& plan = options_.plans.of(team.plan);
     GB_CO_TRY(check_lifetime(plan, request.timeout_s));
-    GB_CO_TRY_ASSIGN(TemplateInfo info, co_await offload(pool_, [&] { return resolve(request.template_ref); }));
+    GB_CO_TRY_ASSIGN(TemplateInfo info, co_await resolve(request.template_ref));
     GB_CO_TRY(check_size(plan, info));
     GB_CO_TRY(check_place(team.id, plan));
     RateLimit& rate =

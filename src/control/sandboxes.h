@@ -131,7 +131,7 @@ class Sandboxes {
     enum class Ending { asked, by_itself };
 
     [[nodiscard]] Result<EntryPtr> find(const Team& team, std::string_view id) const;
-    Result<TemplateInfo> resolve(std::string_view template_ref);
+    boost::asio::awaitable<Result<TemplateInfo>> resolve(std::string template_ref);
     [[nodiscard]] Status check_lifetime(const Plan& plan, std::int64_t timeout_s) const;
     [[nodiscard]] Status check_place(const std::string& team_id, const Plan& plan) const;
     EntryPtr make_entry(SandboxRecord record);
@@ -156,6 +156,8 @@ class Sandboxes {
     Store& store_;
     Node& node_;
     SandboxesOptions options_;
+    std::vector<TemplateInfo> templates_;  // as the node last said
+    std::int64_t templates_until_ms_ = 0;
     std::unordered_map<std::string, EntryPtr> entries_;
     std::unordered_map<std::string, std::shared_ptr<int>> places_;  // taken, by team
     std::unordered_map<std::string, RateLimit> creates_;            // by team

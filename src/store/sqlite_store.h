@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "store/sqlite_database.h"
@@ -24,6 +25,7 @@ class SqliteStore final : public Store {
     Result<std::vector<ApiKey>> api_keys(std::string_view team_id) override;
     Status remove_api_key(std::string_view team_id, std::string_view key_id) override;
     Result<std::optional<Team>> team_of_key(std::string_view key_hash) override;
+    std::optional<Team> known_team_of_key(std::string_view key_hash) override;
 
     void submit(Change change, std::function<void(Status)> done) override;
     Result<std::vector<SandboxRecord>> sandboxes() override;
@@ -52,7 +54,12 @@ class SqliteStore final : public Store {
 
   private:
     void tell_of_delivery();
+    void forget_keys();
 
+    // Keys that were looked up. Only this object changes keys, and forgets all of these when it has.
+    std::mutex keys_mutex_;
+    std::unordered_map<std::string, Team> keys_;
+    std::uint64_t keys_generation_ = 0;
     std::mutex telling_;
     std::function<void()> on_delivery_;
     SqliteDatabase db_;  // last: its thread ends before what it calls goes away

@@ -22,11 +22,13 @@ Status SqliteStore::add_team(const Team& team) {
 }
 
 Status SqliteStore::update_team(const Team& team) {
-    return db_.write("change a team", [&](SQLite::Database& db) {
+    Status done = db_.write("change a team", [&](SQLite::Database& db) {
         SQLite::Statement statement(db, "UPDATE team SET name=?, slug=?, plan=? WHERE id=?");
         SQLite::bind(statement, team.name, team.slug, team.plan, team.id);
         if (statement.exec() == 0) throw Error(ErrorCode::not_found, "no such team");
     });
+    forget_keys();
+    return done;
 }
 
 Result<std::vector<Team>> SqliteStore::teams() {
@@ -61,14 +63,34 @@ Result<std::vector<ApiKey>> SqliteStore::api_keys(std::string_view team_id) {
 }
 
 Status SqliteStore::remove_api_key(std::string_view team_id, std::string_view key_id) {
-    return db_.write("remove an API key", [&](SQLite::Database& db) {
+    Status done = db_.write("remove an API key", [&](SQLite::Database& db) {
         SQLite::Statement statement(db, "DELETE FROM api_key WHERE team_id=? AND id=?");
         SQLite::bind(statement, std::string(team_id), std::string(key_id));
         if (statement.exec() == 0) throw Error(ErrorCode::not_found, "no such API key");
     });
+    forget_keys();
+    return done;
+}
+
+void SqliteStore::forget_keys() {
+    std::lock_guard lock(keys_mutex_);
+    keys_.clear();
+    ++keys_generation_;
+}
+
+std::optional<Team> SqliteStore::known_team_of_key(std::string_view key_hash) {
+    std::lock_guard lock(keys_mutex_);
+    auto found = keys_.find(std::string(key_hash));
+    if (found == keys_.end()) return std::nullopt;
+    return found->second;
 }
 
 Result<std::optional<Team>> SqliteStore::team_of_key(std::string_view key_hash) {
+    std::uint64_t generation = 0;
+    {
+        std::lock_guard lock(keys_mutex_);
+        generation = keys_generation_;
+    }
     std::optional<Team> out;
     GB_TRY(db_.read("look up an API key", [&](SQLite::Database& db) {
         SQLite::Statement query(db,
@@ -77,6 +99,9 @@ Result<std::optional<Team>> SqliteStore::team_of_key(std::string_view key_hash) 
         query.bind(1, std::string(key_hash));
         if (query.executeStep()) out = read_team(query);
     }));
+    std::lock_guard lock(keys_mutex_);
+    // Unless something was changed since: what was read may be older than that.
+    if (out && generation == keys_generation_) keys_.insert_or_assign(std::string(key_hash), *out);
     return out;
 }
 

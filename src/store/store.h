@@ -67,6 +67,8 @@ class Store {
     virtual Result<std::vector<ApiKey>> api_keys(std::string_view team_id) = 0;
     virtual Status remove_api_key(std::string_view team_id, std::string_view key_id) = 0;  // not_found
     virtual Result<std::optional<Team>> team_of_key(std::string_view key_hash) = 0;
+    // The same from memory, without waiting for anything. Nothing: not known here, ask the other one.
+    virtual std::optional<Team> known_team_of_key(std::string_view key_hash) = 0;
 
     // Sandboxes, what is metered of them, what is told about them. `done` is called on a thread of the store.
     virtual void submit(Change change, std::function<void(Status)> done) = 0;

@@ -95,7 +95,16 @@ TEST_F(StoreTest, ARevokedKeyIsUnknownAtOnce) {
     ASSERT_TRUE(store_->add_api_key({"k1", "t1", "default", "hash", "mask", 1}));
     EXPECT_EQ(store_->api_keys("t1")->size(), 1U);
     EXPECT_FALSE(store_->remove_api_key("other", "k1"));
+    EXPECT_FALSE(store_->known_team_of_key("hash"));
+    EXPECT_TRUE(*store_->team_of_key("hash"));
+    EXPECT_EQ(store_->known_team_of_key("hash")->slug, "team");
+    Team changed = team_;
+    changed.plan = "hobby";
+    ASSERT_TRUE(store_->update_team(changed));
+    EXPECT_FALSE(store_->known_team_of_key("hash"));
+    EXPECT_EQ((*store_->team_of_key("hash"))->plan, "hobby");
     ASSERT_TRUE(store_->remove_api_key("t1", "k1"));
+    EXPECT_FALSE(store_->known_team_of_key("hash"));
     EXPECT_FALSE(*store_->team_of_key("hash"));
     EXPECT_EQ(store_->remove_api_key("t1", "k1").error().code, ErrorCode::not_found);
 }
