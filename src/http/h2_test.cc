@@ -479,8 +479,9 @@ TEST_F(H2Test, FloodsEndTheConnection) {
                     co_await client.until([&] { return !std::exchange(first, false); });
                 }
             }
-            co_await client.until([&] { return client.goaway().has_value(); });
-            EXPECT_EQ(client.goaway(), NGHTTP2_ENHANCE_YOUR_CALM);
+            // A connection that is closed on a sender may take its last words along.
+            co_await client.until([&] { return client.goaway().has_value() || client.gone(); });
+            if (client.goaway()) EXPECT_EQ(client.goaway(), NGHTTP2_ENHANCE_YOUR_CALM);
             co_await client.until([&] { return client.gone(); });
         }
         // Questions whose answers are not read.
