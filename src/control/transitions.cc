@@ -25,6 +25,11 @@ namespace {
 constexpr int kLeastWakeTimeout = 300;  // seconds, of a sandbox that traffic woke, contract 7.3
 constexpr auto kPauseRetry = std::chrono::seconds(10);
 
+// When a run ends that shall last so long from now on, and no longer than its plan allows.
+std::int64_t end_of(const SandboxRecord& record, const Plan& plan, std::int64_t timeout_s) {
+    return std::min(now_ms() + timeout_s * 1000, record.started_ms + std::int64_t{plan.max_lifetime_s} * 1000);
+}
+
 }  // namespace
 
 awaitable<Result<Plan>> Sandboxes::plan_of(std::string team_id) {
@@ -72,8 +77,7 @@ awaitable<Result<SandboxView>> Sandboxes::connect(Team team, std::string id, std
         GB_CO_TRY_ASSIGN(auto entry, find(team, id));
         SandboxRecord& record = entry->record;
         if (record.state == running) {
-            const std::int64_t wanted = std::min(now_ms() + timeout_s * 1000,
-                                                 record.started_ms + std::int64_t{plan.max_lifetime_s} * 1000);
+            const std::int64_t wanted = end_of(record, plan, timeout_s);
             if (wanted > record.ends_ms) GB_CO_TRY(co_await move_end(entry, wanted, Direction::only_later));
             co_return view(*entry);
         }
@@ -117,17 +121,14 @@ awaitable<Status> Sandboxes::set_timeout(Team team, std::string id, std::int64_t
         co_return fail(ErrorCode::invalid_argument,
                        fmt::format("Max instance length exceeded: at most {} seconds from the start",
                                    plan.max_lifetime_s));
-    const std::int64_t wanted = now_ms() + std::max<std::int64_t>(timeout_s, 0) * 1000;
-    const std::int64_t longest = entry->record.started_ms + std::int64_t{plan.max_lifetime_s} * 1000;
-    co_return co_await move_end(entry, std::min(wanted, longest), Direction::both_ways);
+    const std::int64_t wanted = end_of(entry->record, plan, std::max<std::int64_t>(timeout_s, 0));
+    co_return co_await move_end(entry, wanted, Direction::both_ways);
 }
 
 awaitable<Status> Sandboxes::extend(Team team, std::string id, std::int64_t timeout_s) {
     GB_CO_TRY_ASSIGN(auto entry, find(team, id));
     if (entry->record.state != running) co_return no_such_sandbox(id);
-    const std::int64_t wanted =
-        std::min(now_ms() + timeout_s * 1000,
-                 entry->record.started_ms + std::int64_t{options_.plans.of(team.plan).max_lifetime_s} * 1000);
+    const std::int64_t wanted = end_of(entry->record, options_.plans.of(team.plan), timeout_s);
     if (wanted > entry->record.ends_ms) GB_CO_TRY(co_await move_end(entry, wanted, Direction::only_later));
     co_return Status{};
 }

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/assert_ok.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/ids.h"
@@ -29,12 +30,6 @@ namespace asio = boost::asio;
 namespace fs = std::filesystem;
 using asio::awaitable;
 using namespace std::chrono_literals;
-
-#define ASSERT_OK(expr)                                                  \
-    do {                                                                 \
-        auto&& gb_result = (expr);                                       \
-        ASSERT_TRUE(gb_result.has_value()) << gb_result.error().message; \
-    } while (false)
 
 fs::path templates_folder() {
     const char* named = ::getenv("GLOVEBOX_TEMPLATES_DIR");

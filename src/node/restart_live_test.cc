@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/assert_ok.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/ids.h"
@@ -39,12 +40,6 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
-
-#define ASSERT_OK(expr)                                                  \
-    do {                                                                 \
-        auto&& gb_result = (expr);                                       \
-        ASSERT_TRUE(gb_result.has_value()) << gb_result.error().message; \
-    } while (false)
 
 fs::path templates_folder() {
     const char* named = ::getenv("GLOVEBOX_TEMPLATES_DIR");

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "base/assert_ok.h"
 #include "base/file.h"
 #include "engine/microvm/strays.h"
 #include "engine/microvm/test_machine.h"
@@ -17,12 +18,6 @@ namespace gb::engine {
 namespace {
 
 using namespace std::chrono_literals;
-
-#define ASSERT_OK(expr)                                                  \
-    do {                                                                 \
-        auto&& gb_result = (expr);                                       \
-        ASSERT_TRUE(gb_result.has_value()) << gb_result.error().message; \
-    } while (false)
 
 class AdoptTest : public ::testing::Test {
   protected:

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include "base/assert_ok.h"
 #include "base/clock.h"
 #include "base/crypto.h"
 #include "base/file.h"
@@ -16,12 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
-
-#define ASSERT_OK(expr)                                                  \
-    do {                                                                 \
-        auto&& gb_result = (expr);                                       \
-        ASSERT_TRUE(gb_result.has_value()) << gb_result.error().message; \
-    } while (false)
 
 // The last number the guest has printed, 0 before its first.
 int counted(const Machine& machine) {

@@ -16,6 +16,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "base/assert_ok.h"
 #include "base/clock.h"
 #include "base/crypto.h"
 #include "base/file.h"
@@ -29,12 +30,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
-
-#define ASSERT_OK(expr)                                                  \
-    do {                                                                 \
-        auto&& gb_result = (expr);                                       \
-        ASSERT_TRUE(gb_result.has_value()) << gb_result.error().message; \
-    } while (false)
 
 class MicrovmTest : public ::testing::Test {
   protected:
