@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kBusyMs = 5000;
 constexpr std::size_t kChangesInLog = 500;  // some megabytes
-constexpr int kFull = 13;  // sqlite3.h, primary result codes
+constexpr int kFull = 13;                   // sqlite3.h, primary result codes
 constexpr int kConstraint = 19;
 
 // SQLiteCpp throws; here its exceptions become values. Messages of SQLite name columns, never their contents.
@@ -57,7 +57,7 @@ SqliteDatabase::~SqliteDatabase() {
 Status SqliteDatabase::migrate() {
     Status done;
     GB_TRY(guarded("open the store", [&] {
-        done = gb::migrate(writer_);
+        done = gb::migrate(writer_.database());
         if (!done) return;
         reader_.exec("PRAGMA query_only=ON");
         writer_.exec("PRAGMA wal_autocheckpoint=0");
@@ -110,7 +110,8 @@ void SqliteDatabase::checkpoint() {
         if (stopping_) return;  // the last connection to close does it
         changes_in_log_ = 0;
         lock.unlock();
-        Status done = guarded("tidy the store", [&] { checkpointer_.exec("PRAGMA wal_checkpoint(PASSIVE)"); });
+        Status done =
+            guarded("tidy the store", [&] { checkpointer_.exec("PRAGMA wal_checkpoint(PASSIVE)"); });
         if (!done) log::warn("the store's log was not tidied", {{"error", done.error().message}});
         lock.lock();
     }
@@ -118,11 +119,12 @@ void SqliteDatabase::checkpoint() {
 
 void SqliteDatabase::run_batch(std::vector<Job>& batch) {
     Status all = guarded("write to the store", [&] {
-        SQLite::Transaction transaction(writer_, SQLite::TransactionBehavior::IMMEDIATE);
+        SQLite::Transaction transaction(writer_.database(), SQLite::TransactionBehavior::IMMEDIATE);
         for (Job& job : batch) {
-            writer_.exec("SAVEPOINT one");
+            writer_.run("SAVEPOINT one");
             job.result = guarded(job.what, [&] { job.body(writer_); });
-            writer_.exec(job.result ? "RELEASE one" : "ROLLBACK TO one; RELEASE one");
+            if (!job.result) writer_.run("ROLLBACK TO one");
+            writer_.run("RELEASE one");
         }
         transaction.commit();
     });

@@ -1,6 +1,6 @@
-// Three connections to one SQLite file: one that writes, on a thread of its own, one that reads, and one that moves what
-// was written from the log into the file, on a thread of its own too, so that no change waits for that. Writes that
-// arrive while the disk is busy share the next transaction, each undone alone if it fails.
+// Three connections to one SQLite file: one that writes, on a thread of its own, one that reads, and one that
+// moves what was written from the log into the file, on a thread of its own too, so that no change waits for
+// that. Writes that arrive while the disk is busy share the next transaction, each undone alone if it fails.
 #pragma once
 
 #include <condition_variable>
@@ -11,15 +11,14 @@
 #include <thread>
 #include <vector>
 
-#include <SQLiteCpp/SQLiteCpp.h>
-
 #include "base/result.h"
+#include "store/sqlite_connection.h"
 
 namespace gb {
 
 class SqliteDatabase {
   public:
-    using Body = std::function<void(SQLite::Database&)>;  // may throw SQLite::Exception or Error
+    using Body = std::function<void(SqliteConnection&)>;  // may throw SQLite::Exception or Error
     using Done = std::function<void(Status)>;
 
     explicit SqliteDatabase(const std::string& path);  // throws SQLite::Exception
@@ -45,9 +44,9 @@ class SqliteDatabase {
     void run_batch(std::vector<Job>& batch);
     void checkpoint();
 
-    SQLite::Database writer_;
-    SQLite::Database reader_;
-    SQLite::Database checkpointer_;
+    SqliteConnection writer_;
+    SqliteConnection reader_;
+    SqliteConnection checkpointer_;
     std::mutex reading_;
     std::mutex mutex_;  // of what follows
     std::condition_variable wake_, written_;

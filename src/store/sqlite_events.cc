@@ -7,25 +7,24 @@
 namespace gb {
 namespace sqlite {
 
-void put(SQLite::Database& db, const Event& e) {
-    SQLite::Statement s(
-        db,
+void put(SqliteConnection& db, const Event& e) {
+    auto s = db.prepare(
         "INSERT INTO event (id, type, time_ms, team_id, sandbox_id, run_id, template_id, build_id, "
         "data) VALUES (?,?,?,?,?,?,?,?,?)");
-    SQLite::bind(s, e.id, e.type, e.time_ms, e.team_id, e.sandbox_id, e.run_id, e.template_id, e.build_id,
+    SQLite::bind(*s, e.id, e.type, e.time_ms, e.team_id, e.sandbox_id, e.run_id, e.template_id, e.build_id,
                  e.data_json);
-    s.exec();
-    const std::int64_t sequence = db.getLastInsertRowid();
+    s->exec();
+    const std::int64_t sequence = db.last_row();
     std::vector<std::string> listening;
-    SQLite::Statement hooks(db,
-                            "SELECT id FROM webhook WHERE team_id = ? AND enabled = 1 AND EXISTS "
-                            "(SELECT 1 FROM json_each(webhook.events) WHERE json_each.value = ?)");
-    SQLite::bind(hooks, e.team_id, e.type);
-    while (hooks.executeStep()) listening.push_back(hooks.getColumn(0).getString());
+    auto hooks = db.prepare(
+        "SELECT id FROM webhook WHERE team_id = ? AND enabled = 1 AND EXISTS "
+        "(SELECT 1 FROM json_each(webhook.events) WHERE json_each.value = ?)");
+    SQLite::bind(*hooks, e.team_id, e.type);
+    while (hooks->executeStep()) listening.push_back(hooks->getColumn(0).getString());
     for (const std::string& webhook : listening) {
-        SQLite::Statement d(db, "INSERT INTO delivery VALUES (?,?,?,0,?)");
-        SQLite::bind(d, random_uuid(), webhook, sequence, e.time_ms);
-        d.exec();
+        auto d = db.prepare("INSERT INTO delivery VALUES (?,?,?,0,?)");
+        SQLite::bind(*d, random_uuid(), webhook, sequence, e.time_ms);
+        d->exec();
     }
 }
 
@@ -58,29 +57,29 @@ Webhook read_webhook(SQLite::Statement& q, int at) {
 
 Result<std::vector<Event>> SqliteStore::events(const EventQuery& query) {
     std::vector<Event> out;
-    GB_TRY(db_.read("list the events", [&](SQLite::Database& db) {
-        SQLite::Statement q(
-            db, std::string("SELECT ") + sqlite::kEventColumns +
-                    " FROM event e WHERE e.team_id = ?1 AND (?2 = '' OR e.sandbox_id = ?2) AND (?3 = '[]' OR "
-                    "e.type IN (SELECT value FROM json_each(?3))) ORDER BY e.sequence " +
-                    (query.ascending ? "ASC" : "DESC") + " LIMIT ?4 OFFSET ?5");
-        SQLite::bind(q, query.team_id, query.sandbox_id, sqlite::to_json(query.types),
+    GB_TRY(db_.read("list the events", [&](SqliteConnection& db) {
+        auto q = db.prepare(
+            std::string("SELECT ") + sqlite::kEventColumns +
+            " FROM event e WHERE e.team_id = ?1 AND (?2 = '' OR e.sandbox_id = ?2) AND (?3 = '[]' OR "
+            "e.type IN (SELECT value FROM json_each(?3))) ORDER BY e.sequence " +
+            (query.ascending ? "ASC" : "DESC") + " LIMIT ?4 OFFSET ?5");
+        SQLite::bind(*q, query.team_id, query.sandbox_id, sqlite::to_json(query.types),
                      static_cast<std::int64_t>(query.limit), static_cast<std::int64_t>(query.offset));
-        while (q.executeStep()) out.push_back(sqlite::read_event(q, 0));
+        while (q->executeStep()) out.push_back(sqlite::read_event(*q, 0));
     }));
     return out;
 }
 
 Status SqliteStore::put_webhook(const Webhook& w) {
-    Status done = db_.write("record a webhook", [&](SQLite::Database& db) {
+    Status done = db_.write("record a webhook", [&](SqliteConnection& db) {
         // No REPLACE: it would delete the row, and with it what is on its way.
-        SQLite::Statement s(db,
-                            "INSERT INTO webhook VALUES (?,?,?,?,?,?,?,?) ON CONFLICT(id) DO UPDATE SET "
-                            "name=excluded.name, url=excluded.url, secret=excluded.secret, "
-                            "enabled=excluded.enabled, events=excluded.events");
-        SQLite::bind(s, w.id, w.team_id, w.name, w.url, w.secret, w.enabled ? 1 : 0,
+        auto s = db.prepare(
+            "INSERT INTO webhook VALUES (?,?,?,?,?,?,?,?) ON CONFLICT(id) DO UPDATE SET "
+            "name=excluded.name, url=excluded.url, secret=excluded.secret, "
+            "enabled=excluded.enabled, events=excluded.events");
+        SQLite::bind(*s, w.id, w.team_id, w.name, w.url, w.secret, w.enabled ? 1 : 0,
                      sqlite::to_json(w.events), w.created_ms);
-        s.exec();
+        s->exec();
     });
     if (done) tell_of_delivery();  // what waited while it was disabled
     return done;
@@ -88,46 +87,45 @@ Status SqliteStore::put_webhook(const Webhook& w) {
 
 Result<std::vector<Webhook>> SqliteStore::webhooks(std::string_view team_id) {
     std::vector<Webhook> out;
-    GB_TRY(db_.read("list the webhooks", [&](SQLite::Database& db) {
-        SQLite::Statement q(db, std::string("SELECT ") + kWebhookColumns +
-                                    " FROM webhook w WHERE w.team_id = ? ORDER BY w.created_ms, w.id");
-        q.bind(1, std::string(team_id));
-        while (q.executeStep()) out.push_back(read_webhook(q, 0));
+    GB_TRY(db_.read("list the webhooks", [&](SqliteConnection& db) {
+        auto q = db.prepare(std::string("SELECT ") + kWebhookColumns +
+                            " FROM webhook w WHERE w.team_id = ? ORDER BY w.created_ms, w.id");
+        q->bind(1, std::string(team_id));
+        while (q->executeStep()) out.push_back(read_webhook(*q, 0));
     }));
     return out;
 }
 
 Status SqliteStore::remove_webhook(std::string_view team_id, std::string_view id) {
-    return db_.write("remove a webhook", [&](SQLite::Database& db) {
-        SQLite::Statement s(db, "DELETE FROM webhook WHERE team_id = ? AND id = ?");
-        SQLite::bind(s, std::string(team_id), std::string(id));
-        if (s.exec() == 0) throw Error(ErrorCode::not_found, "no such webhook");
+    return db_.write("remove a webhook", [&](SqliteConnection& db) {
+        auto s = db.prepare("DELETE FROM webhook WHERE team_id = ? AND id = ?");
+        SQLite::bind(*s, std::string(team_id), std::string(id));
+        if (s->exec() == 0) throw Error(ErrorCode::not_found, "no such webhook");
     });
 }
 
 Result<std::vector<Delivery>> SqliteStore::due_deliveries(const DeliveryQuery& query) {
     std::vector<Delivery> out;
-    GB_TRY(db_.read("list the deliveries", [&](SQLite::Database& db) {
+    GB_TRY(db_.read("list the deliveries", [&](SqliteConnection& db) {
         std::vector<Webhook> waiting;
-        SQLite::Statement hooks(
-            db,
+        auto hooks = db.prepare(
             std::string("SELECT ") + kWebhookColumns +
-                ", (SELECT MIN(d.due_ms) FROM delivery d WHERE d.webhook_id = w.id) AS oldest FROM webhook w "
-                "WHERE w.enabled = 1 AND oldest <= ? AND w.id NOT IN (SELECT value FROM json_each(?)) AND "
-                "w.team_id NOT IN (SELECT value FROM json_each(?)) ORDER BY oldest, w.id LIMIT ?");
-        SQLite::bind(hooks, query.now_ms, sqlite::to_json(query.not_webhooks),
+            ", (SELECT MIN(d.due_ms) FROM delivery d WHERE d.webhook_id = w.id) AS oldest FROM webhook w "
+            "WHERE w.enabled = 1 AND oldest <= ? AND w.id NOT IN (SELECT value FROM json_each(?)) AND "
+            "w.team_id NOT IN (SELECT value FROM json_each(?)) ORDER BY oldest, w.id LIMIT ?");
+        SQLite::bind(*hooks, query.now_ms, sqlite::to_json(query.not_webhooks),
                      sqlite::to_json(query.not_teams), static_cast<std::int64_t>(query.webhooks));
-        while (hooks.executeStep()) waiting.push_back(read_webhook(hooks, 0));
-        SQLite::Statement due(
-            db, std::string("SELECT d.id, d.attempts, ") + sqlite::kEventColumns +
-                    " FROM delivery d JOIN event e ON e.sequence = d.event_sequence WHERE "
-                    "d.webhook_id = ? AND d.due_ms <= ? ORDER BY d.due_ms, d.event_sequence LIMIT ?");
+        while (hooks->executeStep()) waiting.push_back(read_webhook(*hooks, 0));
+        auto due =
+            db.prepare(std::string("SELECT d.id, d.attempts, ") + sqlite::kEventColumns +
+                       " FROM delivery d JOIN event e ON e.sequence = d.event_sequence WHERE "
+                       "d.webhook_id = ? AND d.due_ms <= ? ORDER BY d.due_ms, d.event_sequence LIMIT ?");
         for (const Webhook& webhook : waiting) {
-            SQLite::bind(due, webhook.id, query.now_ms, static_cast<std::int64_t>(query.per_webhook));
-            while (due.executeStep())
-                out.push_back({due.getColumn(0).getString(), webhook, sqlite::read_event(due, 2),
-                               due.getColumn(1).getInt()});
-            due.reset();
+            SQLite::bind(*due, webhook.id, query.now_ms, static_cast<std::int64_t>(query.per_webhook));
+            while (due->executeStep())
+                out.push_back({due->getColumn(0).getString(), webhook, sqlite::read_event(*due, 2),
+                               due->getColumn(1).getInt()});
+            due->reset();
         }
     }));
     return out;
@@ -135,13 +133,12 @@ Result<std::vector<Delivery>> SqliteStore::due_deliveries(const DeliveryQuery& q
 
 Result<std::optional<std::int64_t>> SqliteStore::next_delivery_ms(std::int64_t now_ms) {
     std::optional<std::int64_t> out;
-    GB_TRY(db_.read("look for the next delivery", [&](SQLite::Database& db) {
-        SQLite::Statement q(
-            db,
+    GB_TRY(db_.read("look for the next delivery", [&](SqliteConnection& db) {
+        auto q = db.prepare(
             "SELECT d.due_ms FROM delivery d JOIN webhook w ON w.id = d.webhook_id WHERE d.due_ms > ? "
             "AND w.enabled = 1 ORDER BY d.due_ms LIMIT 1");
-        q.bind(1, now_ms);
-        if (q.executeStep()) out = q.getColumn(0).getInt64();
+        q->bind(1, now_ms);
+        if (q->executeStep()) out = q->getColumn(0).getInt64();
     }));
     return out;
 }
@@ -157,18 +154,18 @@ void SqliteStore::tell_of_delivery() {
 }
 
 Status SqliteStore::finish_delivery(std::string_view id) {
-    return db_.write("finish a delivery", [&](SQLite::Database& db) {
-        SQLite::Statement s(db, "DELETE FROM delivery WHERE id = ?");
-        s.bind(1, std::string(id));
-        s.exec();
+    return db_.write("finish a delivery", [&](SqliteConnection& db) {
+        auto s = db.prepare("DELETE FROM delivery WHERE id = ?");
+        s->bind(1, std::string(id));
+        s->exec();
     });
 }
 
 Status SqliteStore::postpone_delivery(std::string_view id, int attempts, std::int64_t due_ms) {
-    return db_.write("postpone a delivery", [&](SQLite::Database& db) {
-        SQLite::Statement s(db, "UPDATE delivery SET attempts = ?, due_ms = ? WHERE id = ?");
-        SQLite::bind(s, attempts, due_ms, std::string(id));
-        s.exec();
+    return db_.write("postpone a delivery", [&](SqliteConnection& db) {
+        auto s = db.prepare("UPDATE delivery SET attempts = ?, due_ms = ? WHERE id = ?");
+        SQLite::bind(*s, attempts, due_ms, std::string(id));
+        s->exec();
     });
 }
 

@@ -37,23 +37,23 @@ constexpr const char* kSandboxColumns =
     "public_traffic, "
     "mask_request_host, allow_internet_access, network, allow_out, deny_out, metadata, env_vars";
 
-void put(SQLite::Database& db, const SandboxRecord& r) {
-    SQLite::Statement s(db, std::string("INSERT OR REPLACE INTO sandbox (") + kSandboxColumns +
-                                ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
-    SQLite::bind(s, r.id, r.team_id, r.template_id, r.template_name, r.build_id, to_text(r.state), r.run_id,
+void put(SqliteConnection& db, const SandboxRecord& r) {
+    auto s = db.prepare(std::string("INSERT OR REPLACE INTO sandbox (") + kSandboxColumns +
+                        ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+    SQLite::bind(*s, r.id, r.team_id, r.template_id, r.template_name, r.build_id, to_text(r.state), r.run_id,
                  r.started_ms, r.ends_ms, r.timeout_s, r.cpu_count, r.memory_mib, r.disk_mib,
                  r.secure ? 1 : 0, r.auto_pause ? 1 : 0, r.auto_pause_memory ? 1 : 0, r.auto_resume ? 1 : 0,
                  r.paused_with_memory ? 1 : 0, r.public_traffic ? 1 : 0, r.mask_request_host);
     if (r.allow_internet_access)
-        s.bind(21, *r.allow_internet_access ? 1 : 0);
+        s->bind(21, *r.allow_internet_access ? 1 : 0);
     else
-        s.bind(21);
-    s.bind(22, r.network_json);
-    s.bind(23, sqlite::to_json(r.allow_out));
-    s.bind(24, sqlite::to_json(r.deny_out));
-    s.bind(25, sqlite::to_json(r.metadata));
-    s.bind(26, sqlite::to_json(r.env_vars));
-    s.exec();
+        s->bind(21);
+    s->bind(22, r.network_json);
+    s->bind(23, sqlite::to_json(r.allow_out));
+    s->bind(24, sqlite::to_json(r.deny_out));
+    s->bind(25, sqlite::to_json(r.metadata));
+    s->bind(26, sqlite::to_json(r.env_vars));
+    s->exec();
 }
 
 SandboxRecord read_sandbox(SQLite::Statement& q) {
@@ -90,12 +90,12 @@ SandboxRecord read_sandbox(SQLite::Statement& q) {
 constexpr const char* kRunColumns =
     "id, sandbox_id, team_id, template_id, cpu_count, memory_mib, started_ms, seen_ms, ended_ms";
 
-void put(SQLite::Database& db, const SandboxRun& r) {
-    SQLite::Statement s(
-        db, std::string("INSERT OR REPLACE INTO run (") + kRunColumns + ") VALUES (?,?,?,?,?,?,?,?,?)");
-    SQLite::bind(s, r.id, r.sandbox_id, r.team_id, r.template_id, r.cpu_count, r.memory_mib, r.started_ms,
+void put(SqliteConnection& db, const SandboxRun& r) {
+    auto s = db.prepare(std::string("INSERT OR REPLACE INTO run (") + kRunColumns +
+                        ") VALUES (?,?,?,?,?,?,?,?,?)");
+    SQLite::bind(*s, r.id, r.sandbox_id, r.team_id, r.template_id, r.cpu_count, r.memory_mib, r.started_ms,
                  r.seen_ms, r.ended_ms);
-    s.exec();
+    s->exec();
 }
 
 SandboxRun read_run(SQLite::Statement& q) {
@@ -104,12 +104,12 @@ SandboxRun read_run(SQLite::Statement& q) {
             q.getColumn(6).getInt64(),  q.getColumn(7).getInt64(),  q.getColumn(8).getInt64()};
 }
 
-void apply(SQLite::Database& db, const Change& change) {
+void apply(SqliteConnection& db, const Change& change) {
     for (const SandboxRecord& record : change.put_sandboxes) put(db, record);
     for (const std::string& id : change.remove_sandboxes) {
-        SQLite::Statement statement(db, "DELETE FROM sandbox WHERE id = ?");
-        statement.bind(1, id);
-        statement.exec();
+        auto statement = db.prepare("DELETE FROM sandbox WHERE id = ?");
+        statement->bind(1, id);
+        statement->exec();
     }
     for (const SandboxRun& run : change.put_runs) put(db, run);
     for (const Event& event : change.events) sqlite::put(db, event);
@@ -121,7 +121,7 @@ void apply(SQLite::Database& db, const Change& change) {
 void SqliteStore::submit(Change change, std::function<void(Status)> done) {
     const bool tells = !change.events.empty();
     db_.submit(
-        "record a sandbox", [change = std::move(change)](SQLite::Database& db) { apply(db, change); },
+        "record a sandbox", [change = std::move(change)](SqliteConnection& db) { apply(db, change); },
         [this, tells, done = std::move(done)](Status status) {
             const bool stored = status.has_value();
             done(std::move(status));
@@ -131,9 +131,9 @@ void SqliteStore::submit(Change change, std::function<void(Status)> done) {
 
 Result<std::vector<SandboxRecord>> SqliteStore::sandboxes() {
     std::vector<SandboxRecord> out;
-    GB_TRY(db_.read("list the sandboxes", [&](SQLite::Database& db) {
-        SQLite::Statement q(db, std::string("SELECT ") + kSandboxColumns + " FROM sandbox");
-        while (q.executeStep()) out.push_back(read_sandbox(q));
+    GB_TRY(db_.read("list the sandboxes", [&](SqliteConnection& db) {
+        auto q = db.prepare(std::string("SELECT ") + kSandboxColumns + " FROM sandbox");
+        while (q->executeStep()) out.push_back(read_sandbox(*q));
     }));
     return out;
 }
@@ -141,30 +141,30 @@ Result<std::vector<SandboxRecord>> SqliteStore::sandboxes() {
 Result<std::vector<SandboxRun>> SqliteStore::runs(std::string_view team_id, std::int64_t from_ms,
                                                   std::int64_t to_ms) {
     std::vector<SandboxRun> out;
-    GB_TRY(db_.read("list the runs", [&](SQLite::Database& db) {
-        SQLite::Statement q(db, std::string("SELECT ") + kRunColumns +
-                                    " FROM run WHERE (?1 = '' OR team_id = ?1) AND started_ms < ?3 AND "
-                                    "(ended_ms = 0 OR ended_ms > ?2) ORDER BY started_ms, id");
-        SQLite::bind(q, std::string(team_id), from_ms, to_ms);
-        while (q.executeStep()) out.push_back(read_run(q));
+    GB_TRY(db_.read("list the runs", [&](SqliteConnection& db) {
+        auto q = db.prepare(std::string("SELECT ") + kRunColumns +
+                            " FROM run WHERE (?1 = '' OR team_id = ?1) AND started_ms < ?3 AND "
+                            "(ended_ms = 0 OR ended_ms > ?2) ORDER BY started_ms, id");
+        SQLite::bind(*q, std::string(team_id), from_ms, to_ms);
+        while (q->executeStep()) out.push_back(read_run(*q));
     }));
     return out;
 }
 
 Result<std::vector<SandboxRun>> SqliteStore::open_runs() {
     std::vector<SandboxRun> out;
-    GB_TRY(db_.read("list the open runs", [&](SQLite::Database& db) {
-        SQLite::Statement q(db, std::string("SELECT ") + kRunColumns + " FROM run WHERE ended_ms = 0");
-        while (q.executeStep()) out.push_back(read_run(q));
+    GB_TRY(db_.read("list the open runs", [&](SqliteConnection& db) {
+        auto q = db.prepare(std::string("SELECT ") + kRunColumns + " FROM run WHERE ended_ms = 0");
+        while (q->executeStep()) out.push_back(read_run(*q));
     }));
     return out;
 }
 
 Status SqliteStore::see_open_runs(std::int64_t now_ms) {
-    return db_.write("note what runs", [=](SQLite::Database& db) {
-        SQLite::Statement s(db, "UPDATE run SET seen_ms = ? WHERE ended_ms = 0");
-        s.bind(1, now_ms);
-        s.exec();
+    return db_.write("note what runs", [=](SqliteConnection& db) {
+        auto s = db.prepare("UPDATE run SET seen_ms = ? WHERE ended_ms = 0");
+        s->bind(1, now_ms);
+        s->exec();
     });
 }
 

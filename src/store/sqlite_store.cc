@@ -1,10 +1,9 @@
 #include "store/sqlite_store.h"
 
-#include <fcntl.h>
-
 #include <future>
 
 #include <boost/json.hpp>
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include "base/file.h"
@@ -53,14 +52,15 @@ Status Store::commit(Change change) {
 }
 
 Status SqliteStore::forget_before(std::int64_t time_ms) {
-    return db_.write("forget old records", [=](SQLite::Database& db) {
+    return db_.write("forget old records", [=](SqliteConnection& db) {
         for (const char* table : {"event", "metric", "log"})
             db.exec(fmt::format("DELETE FROM {} WHERE time_ms < {}", table, time_ms));
     });
 }
 
 Result<std::unique_ptr<Store>> open_sqlite_store(const std::string& path) {
-    // SQLite would create the file with the umask's mode; keys' hashes and metadata are nobody else's business.
+    // SQLite would create the file with the umask's mode; keys' hashes and metadata are nobody else's
+    // business.
     GB_TRY(open_file(path, O_RDWR | O_CREAT, 0600));
     try {
         auto store = std::make_unique<SqliteStore>(path);

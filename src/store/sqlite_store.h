@@ -73,8 +73,8 @@ std::string to_json(const std::vector<std::string>& list);
 std::map<std::string, std::string> map_of(const std::string& json);
 std::vector<std::string> list_of(const std::string& json);
 
-void put(SQLite::Database& db, const Event& event);
-void put(SQLite::Database& db, const std::vector<LogEntry>& entries);
+void put(SqliteConnection& db, const Event& event);
+void put(SqliteConnection& db, const std::vector<LogEntry>& entries);
 Event read_event(SQLite::Statement& query, int first_column);  // columns as in kEventColumns
 inline constexpr const char* kEventColumns =
     "e.sequence, e.id, e.type, e.time_ms, e.team_id, e.sandbox_id, e.run_id, e.template_id, e.build_id, "
