@@ -107,7 +107,8 @@ LocalNode::LocalNode(asio::any_io_executor executor, asio::thread_pool& pool, No
     : executor_(std::move(executor)),
       pool_(pool),
       options_(std::move(options)),
-      templates_(options_.templates()) {}
+      templates_(options_.templates()),
+      snapshots_(options_.data_dir / "snapshots", templates_) {}
 
 Result<std::unique_ptr<LocalNode>> LocalNode::open(asio::any_io_executor executor, asio::thread_pool& pool,
                                                    NodeOptions options) {
@@ -124,6 +125,7 @@ Status LocalNode::start() {
     GB_TRY_ASSIGN(lock_, lock_folder(options_.data_dir, Busy::refuse));
     GB_TRY_ASSIGN(std::string instance, instance_of(options_.data_dir));
     GB_TRY(make_dirs(sandboxes, 0711));
+    GB_TRY(snapshots_.open());
     GB_TRY_ASSIGN(machinery_, open_machinery(options_.data_dir, instance, [&](engine::Engine& engine, std::uint16_t tag) {
                       return adopt_machines(engine, templates_, sandboxes, tag);
                   }));
@@ -181,6 +183,10 @@ std::shared_ptr<SandboxMachine> LocalNode::find(const std::string& id) const {
 
 Status LocalNode::check_vmm(const Manifest& manifest) const {
     if (manifest.vmm_id == machinery_.engine->vmm_root().id) return {};
+    if (manifest.saved)
+        return fail(ErrorCode::failed_precondition,
+                    fmt::format("the snapshot was taken with another QEMU ({}) and can only be started with that",
+                                manifest.vmm_version));
     return fail(
         ErrorCode::failed_precondition,
         fmt::format("template '{0}' was made with another QEMU ({1}); run `glovebox template prepare {0}`",
@@ -200,7 +206,8 @@ Status LocalNode::check_memory(const Manifest& manifest) const {
 
 Result<std::shared_ptr<SandboxMachine>> LocalNode::make(const SandboxSpec& spec) {
     if (!is_sandbox_name(spec.id)) return fail(ErrorCode::invalid_argument, "not a sandbox's id: " + spec.id);
-    GB_TRY_ASSIGN(StoredTemplate from, templates_.find(spec.template_id));
+    GB_TRY_ASSIGN(StoredTemplate from, spec.snapshot_build.empty() ? templates_.find(spec.template_id)
+                                                                   : snapshots_.find(spec.snapshot_build));
     GB_TRY(check_vmm(from.manifest));
     GB_TRY_ASSIGN(net::EgressPolicy policy, policy_of(spec.network));
     GB_TRY(check_memory(from.manifest));
@@ -224,9 +231,9 @@ Result<std::shared_ptr<SandboxMachine>> LocalNode::make_again(const SandboxSpec&
                         paused->from.vmm_version));
     GB_TRY_ASSIGN(net::EgressPolicy policy, policy_of(spec.network));
     GB_TRY(check_memory(paused->from));
-    auto from = templates_.find_build(paused->from.info.build_id);
-    if (!from) from = StoredTemplate{paused->from, folder.base()};
-    return SandboxMachine::resume(parts(), *from, *paused, spec, std::move(policy));
+    const auto build = templates_.find_build(paused->from.image_id());
+    const StoredTemplate from{paused->from, base_of(folder, build ? build->folder : fs::path())};
+    return SandboxMachine::resume(parts(), from, *paused, spec, std::move(policy));
 }
 
 awaitable<Status> LocalNode::create(SandboxSpec spec) {
@@ -338,6 +345,20 @@ awaitable<Status> LocalNode::pause(std::string id, PauseMode mode) {
     auto found = sandboxes_.find(id);
     if (found != sandboxes_.end() && found->second == watched) sandboxes_.erase(found);
     co_return Status{};
+}
+
+awaitable<Status> LocalNode::snapshot(SnapshotSpec spec) {
+    std::shared_ptr<SandboxMachine> machine = find(spec.sandbox_id);
+    if (!machine)
+        co_return fail(ErrorCode::not_found, fmt::format("no sandbox '{}' runs on this machine", spec.sandbox_id));
+    co_return co_await offload(pool_, [&] {
+        return snapshots_.add(spec.build_id, spec.keep,
+                              [&](const fs::path& folder) { return machine->snapshot(spec, folder); });
+    });
+}
+
+awaitable<Status> LocalNode::remove_snapshot(std::string build_id) {
+    co_return co_await offload(pool_, [&] { return snapshots_.remove(build_id); });
 }
 
 Result<std::vector<HeldSandbox>> LocalNode::held() {
