@@ -17,6 +17,7 @@
 #include "control/listing.h"
 #include "control/plans.h"
 #include "control/rate_limit.h"
+#include "control/retention.h"
 #include "node/node.h"
 #include "store/store.h"
 
@@ -56,6 +57,7 @@ struct Destination {
 struct SandboxesOptions {
     std::string seed;  // secret from which tokens are derived; the same over restarts
     Plans plans;
+    Retention retention;
 };
 
 class Sandboxes {
@@ -87,6 +89,11 @@ class Sandboxes {
     boost::asio::awaitable<Status> pause(Team team, std::string id, PauseMode mode);
     // Several at once all succeed when it is gone; afterwards it is not_found.
     boost::asio::awaitable<Status> kill(Team team, std::string id);
+
+    // Warns of paused sandboxes that will be removed, and removes those whose time is over. One at a time;
+    // returns when all is done or the server stops. Not to be cancelled.
+    boost::asio::awaitable<void> apply_retention(std::int64_t now);
+    [[nodiscard]] const Retention& retention() const { return options_.retention; }
 
     // Kills everything that runs, for a shutdown; paused ones stay. From here on nothing is made or woken.
     boost::asio::awaitable<void> kill_all();
@@ -143,6 +150,7 @@ class Sandboxes {
     boost::asio::awaitable<Status> pause_entry(EntryPtr entry, PauseMode mode);
     boost::asio::awaitable<Status> resume_entry(EntryPtr entry, int timeout_s);
     boost::asio::awaitable<void> lifetime_over(EntryPtr entry);
+    boost::asio::awaitable<void> warn_of_removal(EntryPtr entry, std::int64_t now);
     void arm(const EntryPtr& entry);
     void arm_or_end(const EntryPtr& entry);
     boost::asio::awaitable<Result<Plan>> plan_of(std::string team_id);

@@ -46,6 +46,7 @@ struct SandboxRecord {
     bool auto_pause_memory = true;    // with memory, or the file system only
     bool auto_resume = false;         // on traffic
     bool paused_with_memory = true;   // while paused: what was kept
+    std::int64_t warned_ms = 0;  // while paused: when its team was told that it will be removed; 0: was not
     bool public_traffic = true;       // false: its ports ask for the traffic token
     std::string mask_request_host;    // Host header that its services see, "${PORT}" replaced; empty: as it came
     std::optional<bool> allow_internet_access;         // as the client gave it

@@ -8,7 +8,7 @@ namespace gb {
 namespace {
 
 // Each entry takes the schema one version further; entries are never changed once released.
-constexpr std::array<const char*, 3> kMigrations{
+constexpr std::array<const char*, 4> kMigrations{
     R"sql(
     CREATE TABLE team (
         id TEXT PRIMARY KEY, name TEXT NOT NULL, slug TEXT NOT NULL UNIQUE,
@@ -73,6 +73,10 @@ constexpr std::array<const char*, 3> kMigrations{
     // What waits for one webhook, oldest first.
     R"sql(
     CREATE INDEX delivery_webhook ON delivery(webhook_id, due_ms, event_sequence);
+    )sql",
+    // When its team was told that a paused sandbox will be removed.
+    R"sql(
+    ALTER TABLE sandbox ADD COLUMN warned_ms INTEGER NOT NULL DEFAULT 0;
     )sql",
 };
 
