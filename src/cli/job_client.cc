@@ -27,8 +27,9 @@ namespace {
 
 constexpr auto kConnectLimit = 5s;
 constexpr auto kAnswerLimit = 120s;  // a resume on a busy machine takes its time
-constexpr auto kPing = 15s;          // the agent says something at least that often,
-constexpr auto kSilence = 75s;       // and a connection on which it did not is dead
+constexpr auto kEndLimit = 10s;
+constexpr auto kPing = 15s;     // the agent says something at least that often,
+constexpr auto kSilence = 75s;  // and a connection on which it did not is dead
 
 // A connection that is closed when nothing was heard of it for a while.
 class Watched {
@@ -175,6 +176,17 @@ awaitable<Result<int>> JobClient::run(JobSandbox sandbox, std::string message,
         GB_CO_TRY(on_event(event));
         if (event.exit_code) co_return *event.exit_code;
     }
+}
+
+awaitable<Status> JobClient::end(JobSandbox sandbox, std::string tag) {
+    GB_CO_TRY_ASSIGN(Watched connection, co_await Watched::connect(place_.endpoint));
+    connection.expect_within(kEndLimit);
+    GB_CO_TRY_ASSIGN(
+        auto response,
+        co_await connection->request(agent_head(sandbox, "/process.Process/SendSignal", "application/json"),
+                                     end_message(tag)));
+    if (response.head.status != 200) co_return refused(response.head.status, response.body);
+    co_return Status{};
 }
 
 }  // namespace gb::cli

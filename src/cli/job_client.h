@@ -42,6 +42,9 @@ class JobClient {
     boost::asio::awaitable<Result<int>> run(JobSandbox sandbox, std::string message,
                                             std::chrono::milliseconds limit, OnEvent on_event);
 
+    // Kills what was run with that tag, if it is still there.
+    boost::asio::awaitable<Status> end(JobSandbox sandbox, std::string tag);
+
   private:
     boost::asio::awaitable<Result<http::ClientConnection::Response>> ask(std::string method, std::string path,
                                                                          std::string body);

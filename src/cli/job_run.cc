@@ -234,8 +234,12 @@ awaitable<Result<JobEnd>> JobRun::follow() {
             if (shown) backoff_.reset();
             return shown;
         };
+        // The one that was cut off goes on inside. If it cannot be ended now, its own limit ends it.
+        if (!following_.empty()) (void)co_await client_.end(sandbox_, following_);
+        following_ = "glovebox-job-" + random_id(12);
         const std::int64_t asked_ms = monotonic_ms();
-        auto code = co_await client_.run(sandbox_, follow_job_message(offset_), kFollowFor, show);
+        auto code = co_await client_.run(sandbox_, follow_job_message(offset_, following_), kFollowFor, show);
+        if (code) following_.clear();
         if (monotonic_ms() - asked_ms > 60'000) backoff_.reset();  // a quiet job, but it went well
         if (output_broken_) {
             report_.detached(sandbox_.id, offset_);

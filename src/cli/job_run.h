@@ -59,6 +59,7 @@ class JobRun {
     JobSandbox sandbox_;
     std::string run_started_at_;  // of the run that was seen last
     int segments_ = 0;
+    std::string following_;     // tag of the command that carries the output; empty: there is none
     std::uint64_t offset_ = 0;  // bytes of the output that were shown
     Backoff backoff_;
     std::int64_t heard_ms_ = 0;  // when something went well for the last time, monotonic

@@ -44,11 +44,10 @@ fi
 [ ! -e exit ] || cat exit >&2
 )sh";
 
-std::string start_message(const char* script, json::array arguments) {
+json::object start_message(const char* script, json::array arguments) {
     json::array args{"-c", script, "glovebox-job"};
     for (json::value& argument : arguments) args.push_back(std::move(argument));
-    return json::serialize(json::object{
-        {"process", json::object{{"cmd", "/bin/sh"}, {"args", std::move(args)}}}, {"stdin", false}});
+    return {{"process", json::object{{"cmd", "/bin/sh"}, {"args", std::move(args)}}}, {"stdin", false}};
 }
 
 template <class T>
@@ -67,11 +66,19 @@ const json::object* object_in(const json::object& outer, const char* name) {
 }  // namespace
 
 std::string start_job_message(std::span<const std::string> command) {
-    return start_message(kStart, json::array(command.begin(), command.end()));
+    return json::serialize(start_message(kStart, json::array(command.begin(), command.end())));
 }
 
-std::string follow_job_message(std::uint64_t offset) {
-    return start_message(kFollow, {json::value(std::to_string(offset + 1))});  // tail counts from 1
+std::string follow_job_message(std::uint64_t offset, std::string_view tag) {
+    json::object message =
+        start_message(kFollow, {json::value(std::to_string(offset + 1))});  // tail counts from 1
+    message["tag"] = tag;
+    return json::serialize(message);
+}
+
+std::string end_message(std::string_view tag) {
+    return json::serialize(
+        json::object{{"process", json::object{{"tag", tag}}}, {"signal", "SIGNAL_SIGKILL"}});
 }
 
 std::optional<JobEnd> parse_job_end(std::string_view text) {

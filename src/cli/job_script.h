@@ -20,7 +20,9 @@ namespace gb::cli {
 std::string start_job_message(std::span<const std::string> command);
 // A command that prints what the job printed from `offset` (bytes) on, goes on until the job has ended, and
 // then writes the job's end to its standard error. It ends with kNoJob where there is no job.
-std::string follow_job_message(std::uint64_t offset);
+// `tag` is how the agent knows it, for end_message().
+std::string follow_job_message(std::uint64_t offset, std::string_view tag);
+std::string end_message(std::string_view tag);  // a request of Process/SendSignal
 inline constexpr int kNoJob = 125;
 
 struct JobEnd {

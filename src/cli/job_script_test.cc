@@ -67,7 +67,7 @@ class JobScript : public ::testing::Test {
         return done.value_or(RunOutput{.exit_code = -1});
     }
     RunOutput start(const std::vector<std::string>& command) { return call(start_job_message(command)); }
-    RunOutput follow(std::uint64_t offset) { return call(follow_job_message(offset)); }
+    RunOutput follow(std::uint64_t offset) { return call(follow_job_message(offset, "t")); }
     const fs::path home_ = fs::temp_directory_path() / ("gb-job-" + random_id(10));
 };
 
