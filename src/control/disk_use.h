@@ -47,7 +47,7 @@ class DiskUsage {
               Node& node);
 
     using Rows = std::shared_ptr<const std::vector<TeamDisk>>;
-    // As it is, or as it was at most so long ago.
+    // As it is, or as it was at most so long ago. Not to be cancelled: others wait for the same look.
     boost::asio::awaitable<Result<Rows>> read(std::chrono::milliseconds max_age);
 
   private:
