@@ -46,6 +46,10 @@ class MicrovmMachine final : public Machine {
     Status load(const SavedFiles& files, AfterLoad after) override;
     Status stop() override;
     Status cont() override;
+    void rename_disk(const std::filesystem::path& image) override {
+        std::lock_guard lock(mutex_);
+        parts_.disk.image = image;
+    }
     Result<CaptureResult> capture(const std::filesystem::path& state) override;
     Result<SaveResult> suspend(const SavedFiles& files, AfterSave after, const Commit& commit) override;
     Status kill() override { return parts_.process.kill(); }
