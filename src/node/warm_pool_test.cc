@@ -109,8 +109,11 @@ TEST_F(WarmPoolTest, AnUnusedPoolDoesNotEvenLook) {
 
 TEST_F(WarmPoolTest, UseFillsItAndTimeEmptiesIt) {
     open({0, 4});
-    for (int i = 0; i < 3; ++i) EXPECT_EQ(pool_->take(kBase), nullptr);
-    settle();
+    {
+        WarmPool::Creating creating(*pool_, 512);  // none is made meanwhile
+        for (int i = 0; i < 3; ++i) EXPECT_EQ(pool_->take(kBase), nullptr);
+    }
+    later(100ms);
     EXPECT_EQ(waiting(), 3U);
     auto one = pool_->take(kBase);
     ASSERT_NE(one, nullptr);
@@ -150,9 +153,12 @@ TEST_F(WarmPoolTest, ANewerBuildReplacesTheOlder) {
     settle();
     EXPECT_EQ(waiting(), 2U);
     const WarmTemplate newer{"base", "b2", 512};
-    world_.show({newer});
-    EXPECT_EQ(pool_->take(newer), nullptr) << "those of the old build are not for it";
-    settle();
+    {
+        WarmPool::Creating creating(*pool_, 512);
+        world_.show({newer});
+        EXPECT_EQ(pool_->take(newer), nullptr) << "those of the old build are not for it";
+    }
+    later(100ms);
     EXPECT_EQ(waiting(), 2U);
     EXPECT_EQ(waiting("big"), 0U) << "that template is gone";
     EXPECT_EQ(world_.exist, 2);
