@@ -202,6 +202,19 @@ class RestartTest : public ::testing::Test {
         EXPECT_TRUE(result.has_value()) << result.error().message;
         return result.value_or(CommandResult{.exit_code = -1});
     }
+    // The decision log, once it has a line with all of `parts`: the kernel hands decisions over in batches.
+    static std::vector<std::string> decisions(Server& server, const std::string& id,
+                                              const std::vector<std::string>& parts) {
+        for (int tries = 0;; ++tries) {
+            std::vector<std::string> lines = *server.node().decisions(id, 100);
+            const bool found = std::ranges::any_of(lines, [&](const std::string& line) {
+                return std::ranges::all_of(parts,
+                                           [&](const std::string& part) { return line.contains(part); });
+            });
+            if (found || tries == 500) return lines;
+            std::this_thread::sleep_for(10ms);
+        }
+    }
     // How a connection to an address that the policy denies ends.
     std::string denied() const { return guest("timeout 5 bash -c 'exec 3<>/dev/tcp/8.8.8.8/443' 2>&1").out; }
 

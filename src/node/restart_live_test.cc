@@ -18,7 +18,7 @@ TEST_F(RestartTest, ASandboxGoesOnWithItsMemoryItsPolicyAndItsLog) {
     EXPECT_TRUE(server.connects(id_).has_value());
     EXPECT_EQ(server.node().isolation(id_)->isolation_class, "microvm");
     EXPECT_GT(server.node().usage(id_)->private_bytes, 1U << 20);
-    EXPECT_THAT(*server.node().decisions(id_, 100),
+    EXPECT_THAT(decisions(server, id_, {"8.8.8.8", "deny 8.8.8.0/24"}),
                 Contains(testing::AllOf(HasSubstr("8.8.8.8"), HasSubstr("deny 8.8.8.0/24"))));
 
     ASSERT_OK(server.run(server.node().destroy(id_)));
