@@ -44,6 +44,7 @@ Api::Api(Services services) : services_(std::move(services)) {
     add_lifetime_routes(router_, services_);
     add_evidence_routes(router_, services_);
     add_template_routes(router_, services_);
+    add_snapshot_routes(router_, services_);
     add_team_routes(router_, services_);
     add_telemetry_routes(router_, services_);
     add_event_routes(router_, services_);

@@ -34,6 +34,7 @@ void add_sandbox_routes(Router& router, Services services);    // create, get, l
 void add_lifetime_routes(Router& router, Services services);   // connect, timeout, refreshes, pause, resume
 void add_evidence_routes(Router& router, Services services);   // isolation and decision log: ours, under /glovebox
 void add_template_routes(Router& router, Services services);   // what can be started
+void add_snapshot_routes(Router& router, Services services);   // snapshots and forks
 void add_team_routes(Router& router, Services services);       // the own team, its metrics and its bill
 void add_telemetry_routes(Router& router, Services services);  // metrics and logs of sandboxes
 void add_event_routes(Router& router, Services services);      // what happened, and webhooks to be told of it

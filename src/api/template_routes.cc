@@ -1,7 +1,8 @@
-// The templates that sandboxes can start from (contract 2.4: GET /templates).
+// The templates that sandboxes can start from, their names and tags (contract 2.4, 2.6).
 #include <boost/json.hpp>
 
 #include "api/api.h"
+#include "api/fields.h"
 #include "api/sandbox_json.h"
 #include "base/clock.h"
 #include "base/offload.h"
@@ -32,9 +33,74 @@ json::object template_json(const TemplateInfo& info) {
     return out;
 }
 
+constexpr std::size_t kMaxBody = 65536;
+
+Templates::InUse in_use(const Services& services) {
+    return [&sandboxes = services.sandboxes](const std::string& build_id) { return sandboxes.uses_build(build_id); };
+}
+
+Handler remove(Services services) {
+    return [=](Call& call) -> http::awaitable<Status> {
+        GB_CO_TRY(co_await services.sandboxes.templates().remove(call.team, call.params["id"], in_use(services)));
+        co_return co_await call.exchange.response.send(204, {}, "");
+    };
+}
+
+Handler alias(Services services) {
+    return [=](Call& call) -> http::awaitable<Status> {
+        GB_CO_TRY_ASSIGN(StartPoint found,
+                         co_await services.sandboxes.templates().find(call.team, call.params["alias"]));
+        const bool everybodys = found.snapshot_build.empty();
+        co_return co_await call.exchange.response.send_json(
+            200, json::serialize(json::object{{"templateID", found.info.id}, {"public", everybodys}}));
+    };
+}
+
+Handler tags(Services services) {
+    return [=](Call& call) -> http::awaitable<Status> {
+        GB_CO_TRY_ASSIGN(auto tags, services.sandboxes.templates().tags(call.team, call.params["id"]));
+        json::array out;
+        for (const TagRecord& tag : tags)
+            out.push_back(json::object{
+                {"tag", tag.tag}, {"buildID", tag.build_id}, {"createdAt", rfc3339(tag.created_ms)}});
+        co_return co_await call.exchange.response.send_json(200, json::serialize(out));
+    };
+}
+
+Handler assign_tags(Services services) {
+    return [=](Call& call) -> http::awaitable<Status> {
+        GB_CO_TRY_ASSIGN(std::string text, co_await call.exchange.body.read_all(kMaxBody));
+        GB_CO_TRY_ASSIGN(json::object body, parse_object(text, false));
+        GB_CO_TRY_ASSIGN(std::string target, Fields(body).required_text("target"));
+        GB_CO_TRY_ASSIGN(auto wanted, Fields(body).texts("tags"));
+        GB_CO_TRY_ASSIGN(auto done, co_await services.sandboxes.templates().assign_tags(call.team, std::move(target),
+                                                                                        std::move(wanted)));
+        co_return co_await call.exchange.response.send_json(
+            201, json::serialize(json::object{{"tags", json::array(done.tags.begin(), done.tags.end())},
+                                              {"buildID", done.build_id}}));
+    };
+}
+
+Handler remove_tags(Services services) {
+    return [=](Call& call) -> http::awaitable<Status> {
+        GB_CO_TRY_ASSIGN(std::string text, co_await call.exchange.body.read_all(kMaxBody));
+        GB_CO_TRY_ASSIGN(json::object body, parse_object(text, false));
+        GB_CO_TRY_ASSIGN(std::string name, Fields(body).required_text("name"));
+        GB_CO_TRY_ASSIGN(auto wanted, Fields(body).texts("tags"));
+        GB_CO_TRY(co_await services.sandboxes.templates().remove_tags(call.team, std::move(name), std::move(wanted),
+                                                                      in_use(services)));
+        co_return co_await call.exchange.response.send(204, {}, "");
+    };
+}
+
 }  // namespace
 
 void add_template_routes(Router& router, Services services) {
+    router.add("POST", "/templates/tags", assign_tags(services));
+    router.add("DELETE", "/templates/tags", remove_tags(services));
+    router.add("GET", "/templates/{id}/tags", tags(services));
+    router.add("GET", "/templates/aliases/{alias}", alias(services));
+    router.add("DELETE", "/templates/{id}", remove(services));
     router.add("GET", "/templates", [=](Call& call) -> http::awaitable<Status> {
         GB_CO_TRY_ASSIGN(auto templates,
                          co_await offload(services.pool, [&] { return services.sandboxes.node().templates(); }));

@@ -135,6 +135,11 @@ Status append_sparse(int in, int out) {
     return {};
 }
 
+Status sync_path(const fs::path& path) {
+    GB_TRY_ASSIGN(UniqueFd fd, open_file(path, O_RDONLY));
+    return ::fsync(fd.get()) == 0 ? Status() : fail_errno(fmt::format("fsync {}", path.string()));
+}
+
 Status copy_file_sparse(const fs::path& from, const fs::path& to, unsigned mode) {
     GB_TRY_ASSIGN(UniqueFd in, open_file(from, O_RDONLY));
     GB_TRY_ASSIGN(UniqueFd out, open_file(to, O_WRONLY | O_CREAT | O_TRUNC, mode));

@@ -23,6 +23,9 @@ Status write_all(int fd, std::string_view data);
 Result<UniqueFd> open_file(const std::filesystem::path& path, int flags, unsigned mode = 0600);
 Status make_dirs(const std::filesystem::path& path, unsigned mode = 0755);
 
+// What was written to a file, or the names in a folder, are on the disk when this returns.
+Status sync_path(const std::filesystem::path& path);
+
 // Removes a folder and what is in it without following links; missing is success.
 Status remove_tree(const std::filesystem::path& path);
 

@@ -57,6 +57,11 @@ Event paused_event(const SandboxRecord& record, const SandboxRun& run) {
     return event_of("paused", record, json::object{{"execution", execution(run)}});
 }
 
+Event checkpointed_event(const SandboxRecord& record, const BuildRecord& snapshot) {
+    return event_of("checkpointed", record,
+                    json::object{{"snapshot_template_id", snapshot.template_id}, {"snapshot_build_id", snapshot.id}});
+}
+
 LogEntry lifecycle_entry(const Event& event) {
     const std::string what = event.type.substr(event.type.rfind('.') + 1);
     LogEntry out{.time_ms = event.time_ms,

@@ -20,6 +20,7 @@ Event updated_event(const SandboxRecord& record);  // its end was moved
 // `run` is the one that ended with it; null when the sandbox was not running.
 Event killed_event(const SandboxRecord& record, const SandboxRun* run, std::string_view reason);
 Event paused_event(const SandboxRecord& record, const SandboxRun& run);
+Event checkpointed_event(const SandboxRecord& record, const BuildRecord& snapshot);  // it was copied and runs on
 
 // The same as an entry of the sandbox's log: logger "sandbox", the host's time.
 LogEntry lifecycle_entry(const Event& event);

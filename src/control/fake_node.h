@@ -19,6 +19,8 @@ class FakeNode : public Node {
     boost::asio::awaitable<Status> create(SandboxSpec spec) override {
         co_await wait(create_delay_ms);
         if (create_error) co_return std::unexpected(*create_error);
+        if (!spec.snapshot_build.empty() && !snapshot_builds.contains(spec.snapshot_build))
+            co_return fail(ErrorCode::not_found, "no such snapshot");
         last_spec = spec;
         machines.insert(spec.id);
         if (after_create) after_create(spec.id);
@@ -45,6 +47,21 @@ class FakeNode : public Node {
         last_spec = spec;
         machines.insert(spec.id);
         co_return Status{};
+    }
+    boost::asio::awaitable<Status> snapshot(SnapshotSpec spec) override {
+        co_await wait(snapshot_delay_ms);
+        if (snapshot_error) co_return std::unexpected(*snapshot_error);
+        if (!machines.contains(spec.sandbox_id)) co_return fail(ErrorCode::not_found, "no such sandbox");
+        snapshot_builds.insert(spec.build_id);
+        last_snapshot = std::move(spec);
+        co_return Status{};
+    }
+    boost::asio::awaitable<Status> remove_snapshot(std::string build_id) override {
+        snapshot_builds.erase(build_id);
+        co_return Status{};
+    }
+    Result<std::vector<std::string>> snapshots() override {
+        return std::vector<std::string>(snapshot_builds.begin(), snapshot_builds.end());
     }
     Result<std::vector<HeldSandbox>> held() override {
         std::vector<HeldSandbox> out;
@@ -81,6 +98,10 @@ class FakeNode : public Node {
     int destroy_delay_ms = 0;
     int pause_delay_ms = 0;
     int telemetry_delay_ms = 0;
+    int snapshot_delay_ms = 0;
+    std::optional<Error> snapshot_error;
+    std::set<std::string> snapshot_builds;
+    SnapshotSpec last_snapshot;
     std::set<std::string> hung;  // guests that do not answer
     std::map<std::string, int> telemetry_calls, telemetry_answered;  // by sandbox: begun, ended
     std::function<Result<Telemetry>(const std::string&, std::uint64_t)> telemetry_answer;

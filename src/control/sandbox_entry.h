@@ -26,6 +26,7 @@ struct Sandboxes::Entry {
     boost::asio::steady_timer deadline;
     boost::asio::steady_timer changed;  // never expires; cancelled at every change of state, for those who wait
     std::shared_ptr<int> places;        // how many the team has taken, over all of its sandboxes
+    bool being_copied = false;          // for a snapshot or forks; it runs on
     bool exited_early = false;          // its machine ended while it was being paused or resumed
 
     [[nodiscard]] bool move_to(SandboxState next) {

@@ -24,7 +24,12 @@ using enum SandboxState;
 
 Sandboxes::Sandboxes(asio::any_io_executor executor, asio::thread_pool& pool, Store& store, Node& node,
                      SandboxesOptions options)
-    : executor_(std::move(executor)), pool_(pool), store_(store), node_(node), options_(std::move(options)) {}
+    : executor_(std::move(executor)),
+      pool_(pool),
+      store_(store),
+      node_(node),
+      options_(std::move(options)),
+      templates_(executor_, pool_, store_, node_) {}
 
 Sandboxes::~Sandboxes() {
     for (const auto& [id, entry] : entries_) entry->deadline.cancel();  // a handler that waits keeps its entry alive
@@ -68,6 +73,7 @@ void Sandboxes::start_run(Entry& entry, std::int64_t now, std::int64_t ends_ms) 
 }
 
 Status Sandboxes::start() {
+    GB_TRY(templates_.start());
     GB_TRY_ASSIGN(auto rows, store_.sandboxes());
     GB_TRY_ASSIGN(auto held, node_.held());
     GB_TRY_ASSIGN(auto runs, store_.open_runs());
@@ -168,36 +174,6 @@ Result<Sandboxes::EntryPtr> Sandboxes::find(const Team& team, std::string_view i
     return found->second;
 }
 
-namespace {
-
-Result<TemplateInfo> find_template(const std::vector<TemplateInfo>& templates, const std::string& reference) {
-    std::string_view name = reference;
-    std::string_view tag = "default";
-    if (std::size_t colon = name.find(':'); colon != std::string_view::npos) {
-        tag = name.substr(colon + 1);
-        name = name.substr(0, colon);
-    }
-    for (const TemplateInfo& info : templates) {
-        if (info.id != name && info.name != name) continue;
-        if (tag != "default")
-            return fail(ErrorCode::not_found, fmt::format("template '{}' has no tag '{}'", name, tag));
-        return info;
-    }
-    return fail(ErrorCode::not_found, fmt::format("template '{}' not found", reference));
-}
-
-}  // namespace
-
-// The node looks at its disk; what it said a moment ago is good enough for what was found then.
-awaitable<Result<TemplateInfo>> Sandboxes::resolve(std::string template_ref) {
-    constexpr std::int64_t kMomentMs = 250;
-    if (monotonic_ms() < templates_until_ms_)
-        if (auto found = find_template(templates_, template_ref)) co_return found;
-    GB_CO_TRY_ASSIGN(templates_, co_await offload(pool_, [this] { return node_.templates(); }));
-    templates_until_ms_ = monotonic_ms() + kMomentMs;
-    co_return find_template(templates_, template_ref);
-}
-
 Status Sandboxes::check_lifetime(const Plan& plan, std::int64_t timeout_s) const {
     if (timeout_s <= 0) return fail(ErrorCode::invalid_argument, "Timeout must be greater than 0");
     if (timeout_s <= plan.max_lifetime_s) return {};
@@ -208,10 +184,15 @@ Status Sandboxes::check_lifetime(const Plan& plan, std::int64_t timeout_s) const
                 fmt::format("Timeout cannot be greater than {} seconds", plan.max_lifetime_s));
 }
 
-Status Sandboxes::check_place(const std::string& team_id, const Plan& plan) const {
+Status Sandboxes::check_place(const std::string& team_id, const Plan& plan, int count) const {
     auto places = places_.find(team_id);
     const int taken = places == places_.end() ? 0 : *places->second;
-    if (taken < plan.max_sandboxes) return {};
+    if (taken + count <= plan.max_sandboxes) return {};
+    if (taken < plan.max_sandboxes)
+        return fail(ErrorCode::resource_exhausted,
+                    fmt::format("{} more sandboxes would be more than the maximum number of concurrent sandboxes ({}) of "
+                                "the plan '{}'; {} run now",
+                                count, plan.max_sandboxes, plan.name, taken));
     return fail(ErrorCode::resource_exhausted,
                 fmt::format("you have reached the maximum number of concurrent sandboxes ({}) of the plan '{}'. "
                             "Kill or pause one, or wait until one ends",
@@ -242,22 +223,26 @@ int Sandboxes::create_retry_after_s(const Team& team) const {
     return found == creates_.end() ? 1 : found->second.retry_after_s();
 }
 
+Status Sandboxes::check_rate(const Team& team, const Plan& plan) {
+    RateLimit& rate =
+        creates_.try_emplace(team.id, plan.creates_per_second, plan.max_sandboxes).first->second;
+    rate.configure(plan.creates_per_second, plan.max_sandboxes);
+    if (rate.take(monotonic_ms())) return {};
+    return fail(ErrorCode::resource_exhausted,
+                fmt::format("Rate limit exceeded: the plan '{}' allows {} new sandboxes a second", plan.name,
+                            plan.creates_per_second));
+}
+
 awaitable<Result<SandboxView>> Sandboxes::create(Team team, CreateSandbox request) {
     if (stopping_) co_return fail(ErrorCode::unavailable, "the server stops");
     const Plan& plan = options_.plans.of(team.plan);
     GB_CO_TRY(check_lifetime(plan, request.timeout_s));
-    GB_CO_TRY_ASSIGN(TemplateInfo info, co_await resolve(request.template_ref));
+    GB_CO_TRY_ASSIGN(StartPoint from, co_await templates_.find(team, request.template_ref));
+    const TemplateInfo& info = from.info;
     GB_CO_TRY(check_size(plan, info));
     GB_CO_TRY(check_place(team.id, plan));
-    RateLimit& rate =
-        creates_.try_emplace(team.id, plan.creates_per_second, plan.max_sandboxes).first->second;
-    rate.configure(plan.creates_per_second, plan.max_sandboxes);
-    if (!rate.take(monotonic_ms()))
-        co_return fail(ErrorCode::resource_exhausted,
-                       fmt::format("Rate limit exceeded: the plan '{}' allows {} new sandboxes a second", plan.name,
-                                   plan.creates_per_second));
+    GB_CO_TRY(check_rate(team, plan));
 
-    const std::int64_t asked_us = monotonic_us();
     SandboxRecord record;
     record.id = sandbox_id();
     record.team_id = team.id;
@@ -280,18 +265,22 @@ awaitable<Result<SandboxView>> Sandboxes::create(Team team, CreateSandbox reques
     record.network_json = std::move(request.network_json);
     record.metadata = std::move(request.metadata);
     record.env_vars = std::move(request.env_vars);
-    EntryPtr entry = make_entry(std::move(record));
-    const std::string id = entry->record.id;
+    co_return co_await bring_up(make_entry(std::move(record)), std::move(from.snapshot_build));
+}
 
-    const std::int64_t engine_us = monotonic_us();
-    Status made = co_await node_.create(spec_of(*entry));
+awaitable<Result<SandboxView>> Sandboxes::bring_up(EntryPtr entry, std::string snapshot_build) {
+    const std::string id = entry->record.id;
+    const std::int64_t asked_us = monotonic_us();
+    SandboxSpec spec = spec_of(*entry);
+    spec.snapshot_build = std::move(snapshot_build);
+    Status made = co_await node_.create(std::move(spec));
     const std::int64_t made_us = monotonic_us();
     // Meanwhile the machine may have ended, or the server may have begun to stop: the state says so.
     if (made && entry->record.state != creating)
         made = fail(ErrorCode::unavailable, "the sandbox ended while it was started");
     if (made) {
         const std::int64_t now = now_ms();
-        start_run(*entry, now, now + std::int64_t{request.timeout_s} * 1000);
+        start_run(*entry, now, now + std::int64_t{entry->record.timeout_s} * 1000);
         Change change;
         change.put_sandboxes.push_back(entry->record);
         change.put_sandboxes.back().state = running;
@@ -318,11 +307,11 @@ awaitable<Result<SandboxView>> Sandboxes::create(Team team, CreateSandbox reques
     }
     arm(entry);
     log::info("sandbox created", {{"sandbox", id},
-                                  {"team", team.slug},
-                                  {"template", info.name},
-                                  {"timeout_s", request.timeout_s},
+                                  {"team", entry->record.team_id},
+                                  {"template", entry->record.template_name},
+                                  {"timeout_s", entry->record.timeout_s},
                                   {"took_us", monotonic_us() - asked_us},
-                                  {"engine_us", made_us - engine_us}});
+                                  {"engine_us", made_us - asked_us}});
     co_return view(*entry);
 }
 

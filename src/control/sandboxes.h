@@ -17,6 +17,7 @@
 #include "control/listing.h"
 #include "control/plans.h"
 #include "control/rate_limit.h"
+#include "control/templates.h"
 #include "node/node.h"
 #include "store/store.h"
 
@@ -88,6 +89,16 @@ class Sandboxes {
     // Several at once all succeed when it is gone; afterwards it is not_found.
     boost::asio::awaitable<Status> kill(Team team, std::string id);
 
+    // Copies a running sandbox; it runs on. `name` may be empty. failed_precondition when one is being taken already, or
+    // it is paused.
+    boost::asio::awaitable<Result<Snapshot>> snapshot(Team team, std::string id, std::string name);
+    // Copies a running sandbox so many times: each runs, as its own sandbox, from the same moment on, or says why not.
+    boost::asio::awaitable<Result<std::vector<Result<SandboxView>>>> fork(Team team, std::string id, int count,
+                                                                          std::int64_t timeout_s);
+    Templates& templates() { return templates_; }
+    // Whether a running or paused sandbox was started from it.
+    [[nodiscard]] bool uses_build(const std::string& build_id) const;
+
     // Kills everything that runs, for a shutdown; paused ones stay. From here on nothing is made or woken.
     boost::asio::awaitable<void> kill_all();
     // The other way to stop: waits for what is under way, then leaves the machines to the next server.
@@ -131,9 +142,12 @@ class Sandboxes {
     enum class Ending { asked, by_itself };
 
     [[nodiscard]] Result<EntryPtr> find(const Team& team, std::string_view id) const;
-    boost::asio::awaitable<Result<TemplateInfo>> resolve(std::string template_ref);
+    [[nodiscard]] Result<EntryPtr> find_to_copy(const Team& team, std::string_view id) const;
     [[nodiscard]] Status check_lifetime(const Plan& plan, std::int64_t timeout_s) const;
-    [[nodiscard]] Status check_place(const std::string& team_id, const Plan& plan) const;
+    [[nodiscard]] Status check_place(const std::string& team_id, const Plan& plan, int count = 1) const;
+    Status check_rate(const Team& team, const Plan& plan);
+    // Starts the machine of an entry that is being created, and its first run. On an error the entry is gone.
+    boost::asio::awaitable<Result<SandboxView>> bring_up(EntryPtr entry, std::string snapshot_build);
     EntryPtr make_entry(SandboxRecord record);
     void forget(Entry& entry);
     void start_run(Entry& entry, std::int64_t now, std::int64_t ends_ms);
@@ -156,8 +170,7 @@ class Sandboxes {
     Store& store_;
     Node& node_;
     SandboxesOptions options_;
-    std::vector<TemplateInfo> templates_;  // as the node last said
-    std::int64_t templates_until_ms_ = 0;
+    Templates templates_;
     std::unordered_map<std::string, EntryPtr> entries_;
     std::unordered_map<std::string, std::shared_ptr<int>> places_;  // taken, by team
     std::unordered_map<std::string, RateLimit> creates_;            // by team

@@ -78,6 +78,7 @@ enum class AfterLoad { stay_paused, run };
 enum class AfterSave {
     end,  // the machine ends: a pause
     run,  // it goes on: a snapshot of a running machine
+    run_unsynced,  // the same, for files that need not outlive the host: they are not synced
 };
 
 // What a machine is loaded from.
@@ -124,8 +125,8 @@ class Machine {
     virtual Status stop() = 0;  // halts the processors; memory, disk and connections stay
     virtual Status cont() = 0;
 
-    // Its disk's file has another name from now on. The running machine does not mind; suspend does.
-    virtual void rename_disk(const std::filesystem::path& image) = 0;
+    // Its files have other names from now on. The running machine does not mind; saving it does.
+    virtual void files_moved(const std::filesystem::path& disk, const std::filesystem::path& memory_image) = 0;
 
     // Ends this machine and leaves its memory image, its disk and `state` as a template's: synced, owned by
     // root, read-only. failed_precondition unless the memory is mapped shared.
@@ -134,7 +135,7 @@ class Machine {
     // Saves a machine whose memory is a private mapping: its state and the pages it has written, each file synced
     // under its own name, and its disk synced. Pages are all that differ from the image, also those that were loaded
     // from an earlier delta. `commit`, when given, is called with the guest still stopped, as soon as all of that is
-    // saved (AfterSave::run: not synced yet); it may copy the disk, or write down that the machine is saved, and its
+    // saved (a machine that goes on: not synced yet); it may copy the disk, or write down that the machine is saved, and its
     // error is this call's. On any error the machine runs on, and the files may be there or not.
     using Commit = std::function<Status(const SaveResult&)>;
     virtual Result<SaveResult> suspend(const SavedFiles& files, AfterSave after, const Commit& commit) = 0;

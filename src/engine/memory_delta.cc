@@ -192,12 +192,13 @@ Result<DeltaStats> DeltaWriter::finish() {
     return stats_;
 }
 
-Status DeltaWriter::publish() {
+Status DeltaWriter::publish(Sync sync) {
     if (!finished_) return fail(ErrorCode::failed_precondition, "the delta has no end yet");
-    if (::fsync(fd_.get()) != 0) return fail_errno(fmt::format("fsync {}", temporary_.string()));
+    if (sync == Sync::yes && ::fsync(fd_.get()) != 0) return fail_errno(fmt::format("fsync {}", temporary_.string()));
     if (::rename(temporary_.c_str(), path_.c_str()) != 0)
         return fail_errno(fmt::format("rename to {}", path_.string()));
     temporary_.clear();
+    if (sync == Sync::no) return {};
     GB_TRY_ASSIGN(
         UniqueFd folder,
         open_file(path_.parent_path().empty() ? fs::path(".") : path_.parent_path(), O_RDONLY | O_DIRECTORY));

@@ -61,8 +61,9 @@ class DeltaWriter {
     Status add(std::uint64_t first_page, std::span<const std::byte> contents);
     // The end of the file. Nothing may be added afterwards.
     Result<DeltaStats> finish();
-    // Syncs and gives the file its name, durably.
-    Status publish();
+    // Gives the file its name, durably or only for this run of the host.
+    enum class Sync { yes, no };
+    Status publish(Sync sync = Sync::yes);
 
   private:
     DeltaWriter(std::filesystem::path path, std::filesystem::path temporary, UniqueFd fd,

@@ -129,7 +129,8 @@ LocalNode::LocalNode(asio::any_io_executor executor, asio::thread_pool& pool, No
     : executor_(std::move(executor)),
       pool_(pool),
       options_(std::move(options)),
-      templates_(options_.templates()) {}
+      templates_(options_.templates()),
+      snapshots_(options_.data_dir / "snapshots", templates_) {}
 
 Result<std::unique_ptr<LocalNode>> LocalNode::open(asio::any_io_executor executor, asio::thread_pool& pool,
                                                    NodeOptions options) {
@@ -146,6 +147,7 @@ Status LocalNode::start() {
     GB_TRY_ASSIGN(lock_, lock_folder(options_.data_dir, Busy::refuse));
     GB_TRY_ASSIGN(std::string instance, instance_of(options_.data_dir));
     GB_TRY(make_dirs(sandboxes, 0711));
+    GB_TRY(snapshots_.open());
     GB_TRY_ASSIGN(machinery_, open_machinery(options_.data_dir, instance, [&](engine::Engine& engine, std::uint16_t tag) {
                       return adopt_machines(engine, templates_, sandboxes, tag);
                   }));
@@ -206,6 +208,10 @@ std::shared_ptr<SandboxMachine> LocalNode::find(const std::string& id) const {
 
 Status LocalNode::check_vmm(const Manifest& manifest) const {
     if (manifest.vmm_id == machinery_.engine->vmm_root().id) return {};
+    if (manifest.saved)
+        return fail(ErrorCode::failed_precondition,
+                    fmt::format("the snapshot was taken with another QEMU ({}) and can only be started with that",
+                                manifest.vmm_version));
     return fail(
         ErrorCode::failed_precondition,
         fmt::format("template '{0}' was made with another QEMU ({1}); run `glovebox template prepare {0}`",
@@ -234,7 +240,8 @@ Result<std::shared_ptr<SandboxMachine>> LocalNode::take_or_start(const StoredTem
                                                                  const net::EgressPolicy& policy) {
     const WarmTemplate kind = warm_template_of(from);
     const WarmPool::Creating creating(*warm_, kind.memory_mib);
-    std::unique_ptr<WarmMachine> waiting = warm_->take(kind);
+    // No copy of a snapshot waits.
+    std::unique_ptr<WarmMachine> waiting = spec.snapshot_build.empty() ? warm_->take(kind) : nullptr;
     Status room = make_room(from.manifest);
     if (!room && waiting) {
         waiting.reset();  // the last one that could be given up
@@ -278,7 +285,8 @@ void LocalNode::open_warm_pool() {
 
 Result<std::shared_ptr<SandboxMachine>> LocalNode::make(const SandboxSpec& spec) {
     if (!is_sandbox_name(spec.id)) return fail(ErrorCode::invalid_argument, "not a sandbox's id: " + spec.id);
-    GB_TRY_ASSIGN(StoredTemplate from, templates_.find(spec.template_id));
+    GB_TRY_ASSIGN(StoredTemplate from, spec.snapshot_build.empty() ? templates_.find(spec.template_id)
+                                                                   : snapshots_.find(spec.snapshot_build));
     GB_TRY(check_vmm(from.manifest));
     GB_TRY_ASSIGN(net::EgressPolicy policy, policy_of(spec.network));
     return take_or_start(from, spec, policy);
@@ -300,11 +308,11 @@ Result<std::shared_ptr<SandboxMachine>> LocalNode::make_again(const SandboxSpec&
             fmt::format("the sandbox was paused with another QEMU ({}) and can only be resumed with that",
                         paused->from.vmm_version));
     GB_TRY_ASSIGN(net::EgressPolicy policy, policy_of(spec.network));
-    auto from = templates_.find_build(paused->from.info.build_id);
-    if (!from) from = StoredTemplate{paused->from, folder.base()};
     const WarmPool::Creating creating(*warm_, static_cast<std::uint64_t>(paused->from.info.memory_mib));
     GB_TRY(make_room(paused->from));
-    return SandboxMachine::resume(parts(), *from, *paused, spec, std::move(policy));
+    const auto build = templates_.find_build(paused->from.image_id());
+    const StoredTemplate from{paused->from, base_of(folder, build ? build->folder : fs::path())};
+    return SandboxMachine::resume(parts(), from, *paused, spec, std::move(policy));
 }
 
 awaitable<Status> LocalNode::create(SandboxSpec spec) {
@@ -416,6 +424,20 @@ awaitable<Status> LocalNode::pause(std::string id, PauseMode mode) {
     auto found = sandboxes_.find(id);
     if (found != sandboxes_.end() && found->second == watched) sandboxes_.erase(found);
     co_return Status{};
+}
+
+awaitable<Status> LocalNode::snapshot(SnapshotSpec spec) {
+    std::shared_ptr<SandboxMachine> machine = find(spec.sandbox_id);
+    if (!machine)
+        co_return fail(ErrorCode::not_found, fmt::format("no sandbox '{}' runs on this machine", spec.sandbox_id));
+    co_return co_await offload(pool_, [&] {
+        return snapshots_.add(spec.build_id, spec.keep,
+                              [&](const fs::path& folder) { return machine->snapshot(spec, folder); });
+    });
+}
+
+awaitable<Status> LocalNode::remove_snapshot(std::string build_id) {
+    co_return co_await offload(pool_, [&] { return snapshots_.remove(build_id); });
 }
 
 Result<std::vector<HeldSandbox>> LocalNode::held() {

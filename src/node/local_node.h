@@ -18,6 +18,7 @@
 #include "node/machinery.h"
 #include "node/node.h"
 #include "node/sandbox_machine.h"
+#include "node/snapshot_store.h"
 #include "node/template_store.h"
 #include "node/warm_pool.h"
 
@@ -35,6 +36,9 @@ class LocalNode final : public Node {
     boost::asio::awaitable<Status> create(SandboxSpec spec) override;
     boost::asio::awaitable<Status> pause(std::string id, PauseMode mode) override;
     boost::asio::awaitable<Status> resume(SandboxSpec spec) override;
+    boost::asio::awaitable<Status> snapshot(SnapshotSpec spec) override;
+    boost::asio::awaitable<Status> remove_snapshot(std::string build_id) override;
+    Result<std::vector<std::string>> snapshots() override { return snapshots_.list(); }
     Result<std::vector<HeldSandbox>> held() override;
     void leave_running() override;
     boost::asio::awaitable<Status> destroy(std::string id) override;
@@ -91,6 +95,7 @@ class LocalNode final : public Node {
     UniqueFd lock_;  // of the data folder
     Machinery machinery_;
     TemplateStore templates_;
+    SnapshotStore snapshots_;
     std::unique_ptr<net::SlotPool> slots_;
     std::unique_ptr<WarmPool> warm_;
     std::atomic<std::uint64_t> creates_from_pool_ = 0, creates_from_restore_ = 0;

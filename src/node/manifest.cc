@@ -14,7 +14,7 @@ constexpr int kFormat = 1;
 std::string write_manifest(const Manifest& m) {
     json::object env;
     for (const auto& [name, value] : m.env) env[name] = value;
-    return json::serialize(json::object{{"format", kFormat},
+    json::object out{{"format", kFormat},
                                         {"id", m.info.id},
                                         {"name", m.info.name},
                                         {"build_id", m.info.build_id},
@@ -32,8 +32,14 @@ std::string write_manifest(const Manifest& m) {
                                         {"start_cmd", m.start_cmd},
                                         {"default_user", m.default_user},
                                         {"workdir", m.workdir},
-                                        {"env", std::move(env)}}) +
-           "\n";
+                                        {"env", std::move(env)}};
+    if (!m.image_build.empty()) out["image_build"] = m.image_build;
+    if (m.saved)
+        out["saved"] = json::object{{"state_bytes", m.saved->state_bytes},
+                                    {"state_sha256", m.saved->state_sha256},
+                                    {"memory_bytes", m.saved->memory_bytes},
+                                    {"memory_checksum", m.saved->memory_checksum}};
+    return json::serialize(out) + "\n";
 }
 
 Result<Manifest> parse_manifest(std::string_view text) {
@@ -44,14 +50,15 @@ Result<Manifest> parse_manifest(std::string_view text) {
     if (const json::value* format = o.if_contains("format"); format == nullptr || *format != kFormat)
         return fail(ErrorCode::failed_precondition, "the manifest is of another version; prepare the template again");
     std::string missing;
+    const json::object* from = &o;
     auto text_of = [&](const char* name) -> std::string {
-        const json::value* v = o.if_contains(name);
+        const json::value* v = from->if_contains(name);
         if (v != nullptr && v->is_string()) return std::string(v->get_string());
         missing = name;
         return {};
     };
     auto number_of = [&](const char* name) -> std::int64_t {
-        const json::value* v = o.if_contains(name);
+        const json::value* v = from->if_contains(name);
         if (v != nullptr && v->is_int64()) return v->get_int64();
         missing = name;
         return 0;
@@ -79,6 +86,14 @@ Result<Manifest> parse_manifest(std::string_view text) {
     if (const json::value* env = o.if_contains("env"); env != nullptr && env->is_object())
         for (const auto& item : env->get_object())
             if (item.value().is_string()) m.env.emplace(item.key(), item.value().get_string());
+    if (const json::value* image = o.if_contains("image_build"); image != nullptr && image->is_string())
+        m.image_build = image->get_string();
+    if (const json::value* saved = o.if_contains("saved"); saved != nullptr && saved->is_object()) {
+        from = &saved->get_object();
+        m.saved = SavedMemory{static_cast<std::uint64_t>(number_of("state_bytes")), text_of("state_sha256"),
+                              static_cast<std::uint64_t>(number_of("memory_bytes")),
+                              static_cast<std::uint32_t>(number_of("memory_checksum"))};
+    }
     if (!missing.empty()) return fail(ErrorCode::data_loss, fmt::format("the manifest lacks '{}'", missing));
     return m;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -10,6 +11,14 @@
 #include "node/node.h"
 
 namespace gb {
+
+// What was saved of a machine beside its memory image, and how it is known to be whole.
+struct SavedMemory {
+    std::uint64_t state_bytes = 0;
+    std::string state_sha256;
+    std::uint64_t memory_bytes = 0;  // of the delta
+    std::uint32_t memory_checksum = 0;
+};
 
 struct Manifest {
     TemplateInfo info;
@@ -26,6 +35,12 @@ struct Manifest {
     std::string default_user;
     std::string workdir;
     std::map<std::string, std::string> env;
+    // Of the snapshot of a sandbox: it has no image of its own, but what was written over one.
+    std::string image_build;  // the build that image belongs to; empty: this one
+    std::optional<SavedMemory> saved;
+
+    // What names the bytes of the memory image.
+    [[nodiscard]] const std::string& image_id() const { return image_build.empty() ? info.build_id : image_build; }
 };
 
 std::string write_manifest(const Manifest& manifest);

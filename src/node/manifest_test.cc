@@ -33,6 +33,24 @@ TEST(Manifest, ReadsWhatItWrites) {
     EXPECT_EQ(write_manifest(*read), write_manifest(example()));
 }
 
+TEST(Manifest, ASnapshotKnowsItsImageAndWhatWasSaved) {
+    Manifest m = example();
+    EXPECT_EQ(m.image_id(), "build");
+    m.image_build = "of the template";
+    m.saved = SavedMemory{1, "abc", 2, 0xfedcba98};
+    auto read = parse_manifest(write_manifest(m));
+    ASSERT_TRUE(read) << read.error().message;
+    EXPECT_EQ(read->image_id(), "of the template");
+    ASSERT_TRUE(read->saved);
+    EXPECT_EQ(read->saved->state_bytes, 1U);
+    EXPECT_EQ(read->saved->state_sha256, "abc");
+    EXPECT_EQ(read->saved->memory_bytes, 2U);
+    EXPECT_EQ(read->saved->memory_checksum, 0xfedcba98U);
+    std::string text = write_manifest(m);
+    text.replace(text.find("state_sha256"), 5, "other");
+    EXPECT_EQ(parse_manifest(text).error().code, ErrorCode::data_loss);
+}
+
 TEST(Manifest, AnythingElseIsRefused) {
     EXPECT_EQ(parse_manifest("").error().code, ErrorCode::data_loss);
     EXPECT_EQ(parse_manifest("[]").error().code, ErrorCode::data_loss);

@@ -38,9 +38,22 @@ struct NetworkRequest {
 struct SandboxSpec {
     std::string id;
     std::string template_id;
+    std::string snapshot_build;  // a snapshot to start from instead of the template's newest build; empty: none
     std::map<std::string, std::string> env_vars;
     std::string access_token;  // empty: the agent asks for none
     NetworkRequest network;
+};
+
+// A copy of a running sandbox that others can be started from: memory, processes, files of one moment.
+struct SnapshotSpec {
+    std::string sandbox_id;
+    std::string build_id;           // UUID, new
+    std::string template_id, name;  // what it is a build of
+    std::map<std::string, std::string> env_vars;  // of the sandbox; those that start from it have them too
+    enum class Keep {
+        durable,  // it outlives a power failure
+        for_now,  // to be started from and removed at once
+    } keep = Keep::durable;
 };
 
 // What really runs a sandbox; never what was hoped for.
@@ -124,6 +137,13 @@ class Node {
     // Runs a paused sandbox again, with what `spec` says now of environment, token and network. On an error it stays
     // paused; data_loss: its saved state is damaged.
     virtual boost::asio::awaitable<Status> resume(SandboxSpec spec) = 0;
+
+    // Copies a running sandbox, which runs on and stands still only for that. On an error nothing is left of the copy.
+    virtual boost::asio::awaitable<Status> snapshot(SnapshotSpec spec) = 0;
+    // Sandboxes that were started from it go on. Unknown ones are success.
+    virtual boost::asio::awaitable<Status> remove_snapshot(std::string build_id) = 0;
+    // The build ids of all that are here.
+    virtual Result<std::vector<std::string>> snapshots() = 0;
 
     // Everything held here: machines that were taken over from a previous run of the server, and paused sandboxes.
     virtual Result<std::vector<HeldSandbox>> held() = 0;

@@ -60,17 +60,19 @@ Status check_size(const fs::path& file, std::uint64_t bytes) {
                                                   file.filename().string(), size, bytes));
 }
 
-Status sync_folder(const fs::path& path) {
-    GB_TRY_ASSIGN(UniqueFd fd, open_file(path, O_RDONLY | O_DIRECTORY));
-    return ::fsync(fd.get()) == 0 ? Status() : fail_errno(fmt::format("fsync {}", path.string()));
-}
-
 Status remove_file(const fs::path& path) {
     if (::unlink(path.c_str()) == 0 || errno == ENOENT) return {};
     return fail_errno(fmt::format("remove {}", path.string()));
 }
 
 }  // namespace
+
+fs::path base_of(const SandboxFolder& folder, const fs::path& build) {
+    std::error_code ec;
+    const fs::path own = folder.base();
+    const bool linked = fs::is_regular_file(own / "memory.img", ec) && fs::is_regular_file(own / "disk.img", ec);
+    return linked || build.empty() ? own : build;
+}
 
 Result<DiskMark> mark_of(const fs::path& disk) {
     struct stat st{};
@@ -88,10 +90,10 @@ std::string write_paused(const PausedSandbox& p) {
                      {"disk_written_ns", p.disk.written_ns},
                      {"template", json::parse(write_manifest(p.from))}};
     if (p.mode == PauseMode::with_memory) {
-        out["state_bytes"] = p.state_bytes;
-        out["state_sha256"] = p.state_sha256;
-        out["memory_bytes"] = p.memory_bytes;
-        out["memory_checksum"] = p.memory_checksum;
+        out["state_bytes"] = p.saved.state_bytes;
+        out["state_sha256"] = p.saved.state_sha256;
+        out["memory_bytes"] = p.saved.memory_bytes;
+        out["memory_checksum"] = p.saved.memory_checksum;
     }
     return json::serialize(out) + "\n";
 }
@@ -118,10 +120,10 @@ Result<PausedSandbox> parse_paused(std::string_view text) {
     p.disk.bytes = static_cast<std::uint64_t>(fields.number("disk_bytes"));
     p.disk.written_ns = fields.number("disk_written_ns");
     if (p.mode == PauseMode::with_memory) {
-        p.state_bytes = static_cast<std::uint64_t>(fields.number("state_bytes"));
-        p.state_sha256 = fields.text("state_sha256");
-        p.memory_bytes = static_cast<std::uint64_t>(fields.number("memory_bytes"));
-        p.memory_checksum = static_cast<std::uint32_t>(fields.number("memory_checksum"));
+        p.saved.state_bytes = static_cast<std::uint64_t>(fields.number("state_bytes"));
+        p.saved.state_sha256 = fields.text("state_sha256");
+        p.saved.memory_bytes = static_cast<std::uint64_t>(fields.number("memory_bytes"));
+        p.saved.memory_checksum = static_cast<std::uint32_t>(fields.number("memory_checksum"));
     }
     if (!fields.missing().empty()) return unreadable(fmt::format("lacks '{}'", fields.missing()));
     if (mode != kWithMemory && mode != kFilesystemOnly)
@@ -142,24 +144,19 @@ Result<PausedSandbox> read_paused(const SandboxFolder& folder) {
     if (paused.mode == PauseMode::with_memory && *disk != paused.disk)
         return fail(ErrorCode::aborted, "the sandbox has run on since it was paused");
     if (paused.mode == PauseMode::with_memory) {
-        GB_TRY(check_size(folder.state(), paused.state_bytes));
-        GB_TRY(check_size(folder.memory(), paused.memory_bytes));
+        GB_TRY(check_size(folder.state(), paused.saved.state_bytes));
+        GB_TRY(check_size(folder.memory(), paused.saved.memory_bytes));
     }
     return paused;
 }
 
-Status sync_disk(const SandboxFolder& folder) {
-    GB_TRY_ASSIGN(UniqueFd fd, open_file(folder.disk(), O_RDONLY));
-    return ::fsync(fd.get()) == 0 ? Status() : fail_errno(fmt::format("fsync {}", folder.disk().string()));
-}
-
 Status put_paused(const SandboxFolder& folder, const PausedSandbox& paused) {
     GB_TRY(write_file_atomic(folder.manifest(), write_paused(paused), 0600));
-    return sync_folder(folder.path().parent_path());  // the folder itself may be as new as its files
+    return sync_path(folder.path().parent_path());  // the folder itself may be as new as its files
 }
 
 Status remove_manifest(const SandboxFolder& folder) {
-    if (::unlink(folder.manifest().c_str()) == 0) return sync_folder(folder.path());
+    if (::unlink(folder.manifest().c_str()) == 0) return sync_path(folder.path());
     if (errno == ENOENT || errno == ENOTDIR) return {};
     return fail_errno(fmt::format("remove {}", folder.manifest().string()));
 }

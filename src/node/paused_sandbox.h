@@ -38,6 +38,10 @@ class SandboxFolder {
     std::filesystem::path path_;
 };
 
+// Where the files of the template's build are that the sandbox runs on: its own links, which stay as long as it does, or
+// else `build`.
+std::filesystem::path base_of(const SandboxFolder& folder, const std::filesystem::path& build);
+
 // A disk that was written since is not the one that the saved memory knows.
 struct DiskMark {
     std::uint64_t bytes = 0;
@@ -52,11 +56,7 @@ struct PausedSandbox {
     std::int64_t paused_ms = 0;
     Manifest from;  // the template's build that it runs on, as it was
     DiskMark disk;
-    // Of a pause with memory.
-    std::uint64_t state_bytes = 0;
-    std::string state_sha256;
-    std::uint64_t memory_bytes = 0;
-    std::uint32_t memory_checksum = 0;
+    SavedMemory saved;  // of a pause with memory
 };
 
 std::string write_paused(const PausedSandbox& paused);
@@ -68,7 +68,6 @@ Result<PausedSandbox> parse_paused(std::string_view text);
 // it has run on since; data_loss: it is damaged.
 Result<PausedSandbox> read_paused(const SandboxFolder& folder);
 
-Status sync_disk(const SandboxFolder& folder);
 // Makes the sandbox a paused one, durably. The other files are synced already.
 Status put_paused(const SandboxFolder& folder, const PausedSandbox& paused);
 // Makes it none any more, durably; missing is success.

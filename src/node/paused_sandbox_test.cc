@@ -20,10 +20,10 @@ PausedSandbox sample(PauseMode mode = PauseMode::with_memory) {
     p.from.command_line = "console=ttyS0";
     p.from.env = {{"LANG", "C.UTF-8"}};
     if (mode == PauseMode::with_memory) {
-        p.state_bytes = 3;
-        p.state_sha256 = "abc";
-        p.memory_bytes = 5;
-        p.memory_checksum = 0xfedcba98;
+        p.saved.state_bytes = 3;
+        p.saved.state_sha256 = "abc";
+        p.saved.memory_bytes = 5;
+        p.saved.memory_checksum = 0xfedcba98;
     }
     return p;
 }
@@ -38,10 +38,10 @@ TEST(PausedManifest, SaysAgainWhatWasWritten) {
         EXPECT_EQ(read->mode, mode);
         EXPECT_EQ(read->paused_ms, p.paused_ms);
         EXPECT_EQ(read->disk, p.disk);
-        EXPECT_EQ(read->state_bytes, p.state_bytes);
-        EXPECT_EQ(read->state_sha256, p.state_sha256);
-        EXPECT_EQ(read->memory_bytes, p.memory_bytes);
-        EXPECT_EQ(read->memory_checksum, p.memory_checksum);
+        EXPECT_EQ(read->saved.state_bytes, p.saved.state_bytes);
+        EXPECT_EQ(read->saved.state_sha256, p.saved.state_sha256);
+        EXPECT_EQ(read->saved.memory_bytes, p.saved.memory_bytes);
+        EXPECT_EQ(read->saved.memory_checksum, p.saved.memory_checksum);
         EXPECT_EQ(read->from.info.build_id, "b-1");
         EXPECT_EQ(read->from.env, p.from.env);
     }

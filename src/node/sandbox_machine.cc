@@ -51,6 +51,24 @@ void keep_base(const StoredTemplate& from, const SandboxFolder& folder) {
         (void)::link(file.c_str(), (folder.base() / file.filename()).c_str());
 }
 
+// The same for a snapshot of the sandbox.
+void link_base(const fs::path& base, const fs::path& folder) {
+    for (const char* file : {"disk.img", "memory.img", "vmlinuz", "initrd.img"})
+        (void)::link((base / file).c_str(), (folder / file).c_str());
+}
+
+SavedMemory saved_memory(const engine::SaveResult& result) {
+    return {result.state_bytes, result.state_sha256, result.memory_bytes, result.memory_checksum};
+}
+
+// The engine checks the memory as it reads it, and knows nothing of the state.
+Result<engine::SavedFiles> saved_files(const fs::path& state, const fs::path& delta, const SavedMemory& saved) {
+    GB_TRY_ASSIGN(const std::string bytes, read_file(state));
+    if (sha256_hex(bytes) != saved.state_sha256)
+        return fail(ErrorCode::data_loss, "the saved state of the machine is damaged");
+    return engine::SavedFiles(state, delta, saved.memory_checksum);
+}
+
 }  // namespace
 
 Result<net::EgressPolicy> policy_of(const NetworkRequest& request) {
@@ -89,10 +107,12 @@ Status SandboxMachine::place(net::EgressPolicy policy) {
     return {};
 }
 
-Status SandboxMachine::lay_out(const StoredTemplate& from) {
+Result<StoredTemplate> SandboxMachine::lay_out(const StoredTemplate& from) {
     GB_TRY(copy_file_sparse(from.overlay(), folder_.disk(), 0600));
     keep_base(from, folder_);
-    return {};
+    StoredTemplate on = from;
+    on.base = template_folder_ = base_of(folder_, template_folder_);
+    return on;
 }
 
 engine::MachineSpec SandboxMachine::machine_spec(const StoredTemplate& from) {
@@ -159,10 +179,14 @@ Status SandboxMachine::take_over(const MachineRecord& record) {
 Status SandboxMachine::build(const StoredTemplate& from, const SandboxSpec& spec, net::EgressPolicy policy) {
     const std::int64_t asked_us = monotonic_us();
     GB_TRY(place(std::move(policy)));
-    GB_TRY(lay_out(from));
+    GB_TRY_ASSIGN(const StoredTemplate on, lay_out(from));
 
     const std::int64_t placed_us = monotonic_us();
-    GB_TRY_ASSIGN(machine_, parts_.machinery.engine->restore(machine_spec(from), from.state(), engine::AfterLoad::run));
+    engine::SavedFiles files(from.state());
+    if (from.manifest.saved) {
+        GB_TRY_ASSIGN(files, saved_files(from.state(), from.delta(), *from.manifest.saved));
+    }
+    GB_TRY_ASSIGN(machine_, parts_.machinery.engine->restore(machine_spec(on), files, engine::AfterLoad::run));
 
     const std::int64_t restored_us = monotonic_us();
     GB_TRY(introduce(spec, spec.access_token));
@@ -191,10 +215,7 @@ Status SandboxMachine::wake(const StoredTemplate& from, const PausedSandbox& pau
 }
 
 Status SandboxMachine::load(const StoredTemplate& from, const PausedSandbox& paused, const SandboxSpec& spec) {
-    GB_TRY_ASSIGN(const std::string state, read_file(folder_.state()));
-    if (sha256_hex(state) != paused.state_sha256)
-        return fail(ErrorCode::data_loss, "the saved state of the machine is damaged");
-    const engine::SavedFiles files(folder_.state(), folder_.memory(), paused.memory_checksum);
+    GB_TRY_ASSIGN(const engine::SavedFiles files, saved_files(folder_.state(), folder_.memory(), paused.saved));
     GB_TRY_ASSIGN(machine_, parts_.machinery.engine->restore(machine_spec(from), files, engine::AfterLoad::run));
     Status known = introduce(spec, spec.access_token);
     if (known) known = remember(spec.network);
@@ -235,6 +256,41 @@ Status SandboxMachine::pause(PauseMode mode) {
     return {};
 }
 
+Result<Manifest> SandboxMachine::snapshot(const SnapshotSpec& spec, const fs::path& folder) {
+    std::lock_guard lock(end_mutex_);
+    if (life_ != Life::running) return fail(ErrorCode::not_found, fmt::format("sandbox '{}' has ended", id_));
+    auto copied = copy_to(spec, folder);
+    if (!copied) return std::unexpected(for_client(copied.error(), Data::of_template, "take a snapshot"));
+    return copied;
+}
+
+Result<Manifest> SandboxMachine::copy_to(const SnapshotSpec& spec, const fs::path& folder) {
+    if (!has_base("memory.img") || !has_base("disk.img"))
+        return fail(ErrorCode::failed_precondition,
+                    fmt::format("the template build that sandbox '{}' started from is gone", id_));
+    Manifest manifest = manifest_;
+    const StoredTemplate copy{manifest, folder};
+    const auto after = spec.keep == SnapshotSpec::Keep::durable ? engine::AfterSave::run : engine::AfterSave::run_unsynced;
+    // The disk belongs to the memory of one moment, so the guest waits for its copy too.
+    GB_TRY_ASSIGN(const engine::SaveResult result,
+                  machine_->suspend({copy.state(), copy.delta()}, after, [&](const engine::SaveResult&) {
+                      return copy_file_sparse(folder_.disk(), copy.overlay(), 0600);
+                  }));
+    link_base(folder_.base(), folder);
+    if (spec.keep == SnapshotSpec::Keep::durable) GB_TRY(sync_path(copy.overlay()));
+    manifest.image_build = manifest_.image_id();
+    manifest.saved = saved_memory(result);
+    manifest.info.id = spec.template_id;
+    manifest.info.name = spec.name;
+    manifest.info.build_id = spec.build_id;
+    manifest.info.created_ms = now_ms();
+    for (const auto& [name, value] : spec.env_vars) manifest.env[name] = value;
+    log::debug("machine copied", {{"sandbox", id_},
+                                  {"data_pages", result.data_pages},
+                                  {"stopped_ms", result.stopped_for.count()}});
+    return manifest;
+}
+
 Status SandboxMachine::save(PauseMode mode) {
     if (mode == PauseMode::filesystem_only) return save_filesystem();
     // Without the image that its memory is written over, a delta is worth nothing.
@@ -246,10 +302,7 @@ Status SandboxMachine::save(PauseMode mode) {
                                    [&](const engine::SaveResult& result) -> Status {
                                        PausedSandbox paused = describe(PauseMode::with_memory);
                                        GB_TRY_ASSIGN(paused.disk, mark_of(folder_.disk()));
-                                       paused.state_bytes = result.state_bytes;
-                                       paused.state_sha256 = result.state_sha256;
-                                       paused.memory_bytes = result.memory_bytes;
-                                       paused.memory_checksum = result.memory_checksum;
+                                       paused.saved = saved_memory(result);
                                        return put_paused(folder_, paused);
                                    });
     if (!saved) return std::unexpected(saved.error());
@@ -271,7 +324,7 @@ Status SandboxMachine::save_filesystem() {
     auto save = [&]() -> Status {
         GB_TRY(agent.freeze(kFreezeLimit));
         GB_TRY(machine_->stop());
-        GB_TRY(sync_disk(folder_));
+        GB_TRY(sync_path(folder_.disk()));
         PausedSandbox paused = describe(PauseMode::filesystem_only);
         GB_TRY_ASSIGN(paused.disk, mark_of(folder_.disk()));
         return put_paused(folder_, paused);

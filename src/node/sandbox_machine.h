@@ -58,6 +58,10 @@ class SandboxMachine {
     // Saves everything in its folder and ends the machine; the slot is given back. On an error it runs on. Blocks.
     Status pause(PauseMode mode);
 
+    // Copies it into an empty folder as a build that sandboxes can start from, all but the manifest, which it answers.
+    // It runs on and stands still only while it is copied. Blocks; on an error the folder may hold anything.
+    Result<Manifest> snapshot(const SnapshotSpec& spec, const std::filesystem::path& folder);
+
     // Lets a machine that runs run on for the next server to adopt; nothing but the destructor may be called then. False
     // when none runs. Blocks while it is being paused.
     bool leave();
@@ -84,8 +88,12 @@ class SandboxMachine {
         : parts_(parts),
           id_(std::move(id)),
           manifest_(from.manifest),
-          template_folder_(from.folder),
-          folder_(parts.sandboxes / id_) {}
+          template_folder_(from.base.empty() ? from.folder : from.base),
+          folder_(parts.sandboxes / id_) {
+        // What it runs on is its own from now on; only the image below is its template's.
+        manifest_.image_build = from.manifest.image_id();
+        manifest_.saved.reset();
+    }
     void record_locked();
     Status build(const StoredTemplate& from, const SandboxSpec& spec, net::EgressPolicy policy);
     Status wake(const StoredTemplate& from, const PausedSandbox& paused, const SandboxSpec& spec,
@@ -93,7 +101,8 @@ class SandboxMachine {
     Status warm_up(const StoredTemplate& from, const std::stop_token& over);
     // The parts of these.
     Status place(net::EgressPolicy policy);
-    Status lay_out(const StoredTemplate& from);  // the files that a machine of a template begins with
+    // The files that a machine of a template begins with; the template as the machine is to see it.
+    Result<StoredTemplate> lay_out(const StoredTemplate& from);
     engine::MachineSpec machine_spec(const StoredTemplate& from);
     // A restored guest that is emulated needs its code translated again before its first answer; loaded hosts are slow.
     static constexpr std::chrono::seconds kIdentityLimit{30};
@@ -107,6 +116,7 @@ class SandboxMachine {
     Status take_over(const MachineRecord& record);
 
     Status save(PauseMode mode);
+    Result<Manifest> copy_to(const SnapshotSpec& spec, const std::filesystem::path& folder);
     Status save_filesystem();
     Status release();  // VMM and slot; the files stay
 

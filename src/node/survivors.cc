@@ -15,8 +15,8 @@ Result<Survivor> adopt_machine(engine::Engine& engine, const TemplateStore& temp
     GB_TRY_ASSIGN(MachineRecord record, parse_record(text));
     if (record.id != folder.path().filename() || !is_sandbox_name(record.id))
         return fail(ErrorCode::data_loss, "the record is of another sandbox's machine");
-    auto found = templates.find_build(record.from.info.build_id);
-    StoredTemplate from{record.from, found ? found->folder : folder.base()};
+    auto found = templates.find_build(record.from.image_id());
+    StoredTemplate from{record.from, base_of(folder, found ? found->folder : fs::path())};
     engine::MachineSpec spec = sandbox_machine_spec(folder, from, tag, record.slot);
     spec.jail.cgroup_name = record.cgroup_name();
     GB_TRY_ASSIGN(std::unique_ptr<engine::Machine> machine, engine.adopt(std::move(spec), record.process));
@@ -34,7 +34,7 @@ engine::MachineSpec sandbox_machine_spec(const SandboxFolder& folder, const Stor
     machine.cpu_count = static_cast<unsigned>(manifest.info.cpu_count);
     machine.memory_mib = static_cast<unsigned>(manifest.info.memory_mib);
     machine.disk = {folder.disk(), engine::DiskFormat::qcow2, from.disk()};
-    machine.memory = {from.memory(), engine::MemoryMapping::copy_on_write, manifest.info.build_id};
+    machine.memory = {from.memory(), engine::MemoryMapping::copy_on_write, manifest.image_id()};
     machine.mac = guest_mac();
     machine.monitor = folder.monitor();
     machine.accelerator = manifest.accelerator;

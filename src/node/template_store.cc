@@ -24,6 +24,11 @@ Result<StoredTemplate> read_build(const fs::path& folder) {
 
 }  // namespace
 
+bool is_build_id(std::string_view id) {
+    return !id.empty() && std::ranges::all_of(
+                              id, [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; });
+}
+
 Result<std::vector<StoredTemplate>> TemplateStore::list() {
     std::lock_guard lock(mutex_);
     std::error_code ec;
@@ -62,11 +67,8 @@ Result<StoredTemplate> TemplateStore::find(std::string_view id_or_name) {
 }
 
 Result<StoredTemplate> TemplateStore::find_build(std::string_view build_id) const {
-    const bool plain = !build_id.empty() && std::ranges::all_of(build_id, [](char c) {
-        return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
-    });
     std::error_code ec;
-    if (!plain || !fs::is_directory(folder_ / build_id, ec))
+    if (!is_build_id(build_id) || !fs::is_directory(folder_ / build_id, ec))
         return fail(ErrorCode::not_found, fmt::format("template build '{}' not found", build_id));
     return read_build(folder_ / build_id);
 }

@@ -16,15 +16,23 @@ namespace gb {
 struct StoredTemplate {
     Manifest manifest;
     std::filesystem::path folder;
+    std::filesystem::path base = {};  // where the files are that it shares with its template; empty: in the folder
 
-    [[nodiscard]] std::filesystem::path disk() const { return folder / "disk.img"; }
-    [[nodiscard]] std::filesystem::path memory() const { return folder / "memory.img"; }
     [[nodiscard]] std::filesystem::path state() const { return folder / "state.bin"; }
     [[nodiscard]] std::filesystem::path overlay() const { return folder / "overlay.qcow2"; }
+    [[nodiscard]] std::filesystem::path delta() const { return folder / "memory.delta"; }  // of a snapshot
+    [[nodiscard]] std::filesystem::path disk() const { return shared("disk.img"); }
+    [[nodiscard]] std::filesystem::path memory() const { return shared("memory.img"); }
     // To boot from the disk again. Builds of older versions do not have them.
-    [[nodiscard]] std::filesystem::path kernel() const { return folder / "vmlinuz"; }
-    [[nodiscard]] std::filesystem::path initrd() const { return folder / "initrd.img"; }
+    [[nodiscard]] std::filesystem::path kernel() const { return shared("vmlinuz"); }
+    [[nodiscard]] std::filesystem::path initrd() const { return shared("initrd.img"); }
+
+  private:
+    [[nodiscard]] std::filesystem::path shared(const char* file) const { return (base.empty() ? folder : base) / file; }
 };
+
+// Names of folders too: small letters, digits and '-'.
+bool is_build_id(std::string_view id);
 
 class TemplateStore {
   public:

@@ -41,9 +41,9 @@ Status SandboxMachine::warm_up(const StoredTemplate& from, const std::stop_token
     GB_TRY_ASSIGN(slot_, net::Slot::create(*parts_.machinery.network));
     slot_number_ = slot_->number();
     GB_TRY(make_dirs(folder_.path(), 0711));
-    GB_TRY(lay_out(from));
+    GB_TRY_ASSIGN(const StoredTemplate on, lay_out(from));
     GB_TRY_ASSIGN(machine_,
-                  parts_.machinery.engine->restore(machine_spec(from), from.state(), engine::AfterLoad::run));
+                  parts_.machinery.engine->restore(machine_spec(on), on.state(), engine::AfterLoad::run));
     const std::int64_t restored_us = monotonic_us();
     GB_TRY(exercise_guest(guest_link(*slot_), manifest_, over));
     ::usleep(kSettleUs);
@@ -62,7 +62,8 @@ Status SandboxMachine::hand_over(const SandboxSpec& spec, net::EgressPolicy poli
         return fail_errno(fmt::format("rename to {}", folder.path().string()));
     cgroup_ = std::exchange(id_, spec.id);  // a group keeps its name
     folder_ = folder;
-    machine_->rename_disk(folder_.disk());
+    template_folder_ = base_of(folder_, template_folder_);
+    machine_->files_moved(folder_.disk(), template_folder_ / "memory.img");
     // What was decided while nobody had it is nobody's.
     for (int rounds = 0; rounds < 64 && !slot_->read_decisions().empty(); ++rounds) continue;
     GB_TRY_ASSIGN(const std::uint64_t suppressed, slot_->suppressed());

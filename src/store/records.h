@@ -55,6 +55,33 @@ struct SandboxRecord {
     std::map<std::string, std::string> env_vars;       // given again to a resumed guest
 };
 
+// What a team can start sandboxes from, beside the templates that the node has for everybody.
+struct TemplateRecord {
+    std::string id;  // 20 of [a-z0-9]
+    std::string team_id;
+    std::string name;  // alone, in the namespace of its team; empty: it has none
+    std::int64_t created_ms = 0;
+};
+
+// One state of a template that can be started: today always the snapshot of a sandbox.
+struct BuildRecord {
+    std::string id;  // UUID
+    std::string template_id;
+    std::string sandbox_id;  // the one it was taken of
+    int cpu_count = 1;
+    int memory_mib = 0;
+    int disk_mib = 0;
+    std::int64_t created_ms = 0;
+};
+
+// A name of a build inside its template; "default" is meant when none is said.
+struct TagRecord {
+    std::string template_id;
+    std::string tag;
+    std::string build_id;
+    std::int64_t created_ms = 0;  // when it was given to this build
+};
+
 // One continuous run of a sandbox, from its start or resume to its pause or end: what is metered.
 struct SandboxRun {
     std::string id;  // UUID

@@ -114,6 +114,7 @@ void apply(SqliteConnection& db, const Change& change) {
     for (const SandboxRun& run : change.put_runs) put(db, run);
     for (const Event& event : change.events) sqlite::put(db, event);
     if (!change.logs.empty()) sqlite::put(db, change.logs);
+    sqlite::put_templates(db, change);
 }
 
 }  // namespace

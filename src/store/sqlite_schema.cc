@@ -8,7 +8,7 @@ namespace gb {
 namespace {
 
 // Each entry takes the schema one version further; entries are never changed once released.
-constexpr std::array<const char*, 3> kMigrations{
+constexpr std::array<const char*, 4> kMigrations{
     R"sql(
     CREATE TABLE team (
         id TEXT PRIMARY KEY, name TEXT NOT NULL, slug TEXT NOT NULL UNIQUE,
@@ -73,6 +73,21 @@ constexpr std::array<const char*, 3> kMigrations{
     // What waits for one webhook, oldest first.
     R"sql(
     CREATE INDEX delivery_webhook ON delivery(webhook_id, due_ms, event_sequence);
+    )sql",
+    R"sql(
+    CREATE TABLE template (
+        id TEXT PRIMARY KEY, team_id TEXT NOT NULL REFERENCES team(id), name TEXT NOT NULL,
+        created_ms INTEGER NOT NULL) STRICT;
+    CREATE UNIQUE INDEX template_name ON template(team_id, name) WHERE name <> '';
+    CREATE TABLE build (
+        id TEXT PRIMARY KEY, template_id TEXT NOT NULL REFERENCES template(id) ON DELETE CASCADE,
+        sandbox_id TEXT NOT NULL, cpu_count INTEGER NOT NULL, memory_mib INTEGER NOT NULL, disk_mib INTEGER NOT NULL,
+        created_ms INTEGER NOT NULL) STRICT;
+    CREATE INDEX build_template ON build(template_id);
+    CREATE TABLE tag (
+        template_id TEXT NOT NULL, tag TEXT NOT NULL, build_id TEXT NOT NULL REFERENCES build(id) ON DELETE CASCADE,
+        created_ms INTEGER NOT NULL, PRIMARY KEY (template_id, tag)) STRICT, WITHOUT ROWID;
+    CREATE INDEX tag_build ON tag(build_id);
     )sql",
 };
 

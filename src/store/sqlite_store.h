@@ -29,6 +29,7 @@ class SqliteStore final : public Store {
 
     void submit(Change change, std::function<void(Status)> done) override;
     Result<std::vector<SandboxRecord>> sandboxes() override;
+    Result<TemplateRows> templates() override;
     Result<std::vector<SandboxRun>> runs(std::string_view team_id, std::int64_t from_ms,
                                          std::int64_t to_ms) override;
     Result<std::vector<SandboxRun>> open_runs() override;
@@ -73,6 +74,7 @@ std::string to_json(const std::vector<std::string>& list);
 std::map<std::string, std::string> map_of(const std::string& json);
 std::vector<std::string> list_of(const std::string& json);
 
+void put_templates(SqliteConnection& db, const Change& change);  // what of it is about them
 void put(SqliteConnection& db, const Event& event);
 void put(SqliteConnection& db, const std::vector<LogEntry>& entries);
 Event read_event(SQLite::Statement& query, int first_column);  // columns as in kEventColumns

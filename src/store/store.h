@@ -22,6 +22,18 @@ struct Change {
     std::vector<SandboxRun> put_runs;
     std::vector<Event> events;  // deliveries to the webhooks of their teams are made with them
     std::vector<LogEntry> logs;
+    std::vector<TemplateRecord> put_templates;
+    std::vector<BuildRecord> put_builds;
+    std::vector<TagRecord> put_tags;                                // a tag moves to the build that it is put with
+    std::vector<std::pair<std::string, std::string>> remove_tags;   // template, tag
+    std::vector<std::string> remove_builds;                         // with their tags
+    std::vector<std::string> remove_templates;                      // with their builds
+};
+
+struct TemplateRows {
+    std::vector<TemplateRecord> templates;
+    std::vector<BuildRecord> builds;
+    std::vector<TagRecord> tags;
 };
 
 struct EventQuery {
@@ -74,6 +86,8 @@ class Store {
     virtual void submit(Change change, std::function<void(Status)> done) = 0;
     Status commit(Change change);  // the same, blocking
     virtual Result<std::vector<SandboxRecord>> sandboxes() = 0;
+
+    virtual Result<TemplateRows> templates() = 0;  // of all teams
 
     // Runs that touch [from, to), oldest first; all teams when team_id is empty.
     virtual Result<std::vector<SandboxRun>> runs(std::string_view team_id, std::int64_t from_ms,

@@ -36,6 +36,41 @@ class StoreTest : public ::testing::Test {
     Team team_{"t1", "Team", "team", "pro"};
 };
 
+TEST_F(StoreTest, TemplatesTheirBuildsAndTheirTags) {
+    Change change;
+    change.put_templates = {{"t", "t1", "name", 1}, {"u", "t1", "", 1}, {"v", "t1", "", 1}};
+    change.put_builds = {{"b1", "t", "i1", 1, 512, 4096, 5}, {"b2", "t", "i2", 2, 1024, 4096, 6}, {"b3", "u", "i1", 1, 512, 1, 7}};
+    change.put_tags = {{"t", "default", "b1", 5}, {"t", "v1", "b1", 5}, {"u", "default", "b3", 7}};
+    ASSERT_TRUE(store_->commit(change));
+    change = {};
+    change.put_tags = {{"t", "default", "b2", 6}};
+    ASSERT_TRUE(store_->commit(change));
+    open();
+    auto rows = store_->templates();
+    ASSERT_TRUE(rows);
+    EXPECT_EQ(rows->templates.size(), 3U);
+    ASSERT_EQ(rows->builds.size(), 3U);
+    EXPECT_EQ(rows->builds[1].memory_mib, 1024);
+    EXPECT_EQ(rows->builds[1].sandbox_id, "i2");
+    ASSERT_EQ(rows->tags.size(), 3U);
+    EXPECT_EQ(rows->tags[0].build_id, "b2");
+    EXPECT_EQ(rows->tags[0].created_ms, 6);
+
+    change = {};
+    change.put_templates = {{"w", "t1", "name", 1}};
+    EXPECT_EQ(store_->commit(change).error().code, ErrorCode::already_exists) << "one team, one name";
+    change = {};
+    change.remove_builds = {"b1"};
+    change.remove_tags = {{"u", "default"}};
+    ASSERT_TRUE(store_->commit(change));
+    EXPECT_EQ(store_->templates()->tags.size(), 1U) << "tags go with their build";
+    change = {};
+    change.remove_templates = {"t", "u", "none"};
+    ASSERT_TRUE(store_->commit(change));
+    EXPECT_TRUE(store_->templates()->builds.empty());
+    EXPECT_EQ(store_->templates()->templates.size(), 1U);
+}
+
 TEST_F(StoreTest, KeysAreFoundByTheirHashAlone) {
     ASSERT_TRUE(store_->add_api_key({"k1", "t1", "default", "hash", "e2b_…", 1}));
     auto found = store_->team_of_key("hash");

@@ -59,12 +59,6 @@ struct StateFile {
     }
 };
 
-Status sync_file(const std::filesystem::path& path) {
-    GB_TRY_ASSIGN(UniqueFd fd, open_file(path, O_RDONLY));
-    if (::fsync(fd.get()) != 0) return fail_errno(fmt::format("fsync {}", path.string()));
-    return {};
-}
-
 }  // namespace
 
 Result<MemoryBase> MicrovmMachine::memory_base() const {
@@ -113,13 +107,18 @@ Result<SaveResult> MicrovmMachine::save(const SavedFiles& files, AfterSave after
     result.memory_checksum = stats.checksum;
 
     auto publish = [&]() -> Status {
-        GB_TRY(delta.publish());
+        if (after == AfterSave::run_unsynced) {
+            GB_TRY(delta.publish(DeltaWriter::Sync::no));
+            GB_TRY_ASSIGN(const UniqueFd file, open_file(files.state, O_WRONLY | O_CREAT | O_TRUNC));
+            return write_all(file.get(), state);
+        }
+        GB_TRY(delta.publish(DeltaWriter::Sync::yes));
         GB_TRY(write_file_atomic(files.state, state, 0600));
-        return sync_file(parts_.disk.image);
+        return sync_path(parts_.disk.image);
     };
     if (after == AfterSave::end) GB_TRY(publish());
     if (commit) GB_TRY(commit(result));
-    if (after == AfterSave::run) {
+    if (after != AfterSave::end) {
         // The guest need not wait for the disk.
         GB_TRY(parts_.monitor.call_all({{"cont", {}, -1}}, kCommandLimit));
         result.stopped_for = std::chrono::milliseconds(monotonic_ms() - start);
