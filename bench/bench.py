@@ -18,19 +18,17 @@ sys.path.insert(0, str(ROOT / "tests/e2e"))
 import snapshots  # noqa: E402
 from agent import bench_agent  # noqa: E402
 from control import bench_control  # noqa: E402
-from conftest import TEMPLATES, Server  # noqa: E402
+from conftest import TEMPLATES, Server, is_vmm_of  # noqa: E402
 from measure import show, timed  # noqa: E402
+from pool import bench_pool  # noqa: E402
 
 RUNS = int(sys.argv[1]) if len(sys.argv) > 1 else 15
 
 
 def vmm_of(server: Server, sandbox_id: str) -> int:
-    for entry in Path("/proc").glob("[0-9]*/cgroup"):
-        try:
-            if sandbox_id in entry.read_text():
-                return int(entry.parent.name)
-        except OSError:
-            pass
+    for entry in Path("/proc").glob("[0-9]*"):
+        if is_vmm_of(entry.name, sandbox_id):
+            return int(entry.name)
     raise RuntimeError("no VMM")
 
 
@@ -141,14 +139,14 @@ def bench_memory(server: Server) -> None:
 
 
 def main() -> None:
-    server = Server()
+    server = Server("--pool", "0")
     os.environ.update(server.variables())
     try:
         accelerator = {json.loads(p.read_text())["accelerator"] for p in Path(TEMPLATES).glob("*/manifest.json")}
         print(f"{os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}, machines run on {', '.join(sorted(accelerator))}, {RUNS} runs")
         areas = {
             "memory": lambda: bench_memory(server),
-            "create": lambda: [bench_create(server, name) for name in ("base", "code-interpreter-v1")],
+            "create": lambda: [(bench_create(server, name), bench_pool(name, RUNS)) for name in ("base", "code-interpreter-v1")],
             "commands": lambda: bench_commands(server),
             "agent": lambda: bench_agent(server, RUNS, vmm_of),
             "control": lambda: bench_control(RUNS),

@@ -77,9 +77,9 @@ def evidence(kind: str, sandbox_id: str, data: Path):
 def leftovers(data: Path, sandbox_id: str) -> list[str]:
     """Files and processes of a sandbox that are still there."""
     found = [str(path) for path in (data / "sandboxes").glob(f"*{sandbox_id}*")]
-    for entry in Path("/proc").glob("[0-9]*/cgroup"):
+    for entry in Path("/proc").glob("[0-9]*/mountinfo"):
         with contextlib.suppress(OSError):
-            if sandbox_id in entry.read_text():
+            if f"/sandboxes/{sandbox_id}/" in entry.read_text():
                 found.append(f"process {entry.parent.name}")
     return found
 

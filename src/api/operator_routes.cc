@@ -189,6 +189,9 @@ Handler nodes(Services services) {
         GB_CO_TRY_ASSIGN(NodeInfo info,
                          co_await offload(services.pool, [&] { return services.sandboxes.node().info(); }));
         const Sandboxes::Counts counts = services.sandboxes.counts();
+        json::object warm;
+        for (const auto& [name, count] : info.warm)
+            if (count > 0) warm[name] = count;
         json::object node{{"id", info.id},
                           {"status", "ready"},
                           {"accelerator", info.accelerator},
@@ -200,7 +203,8 @@ Handler nodes(Services services) {
                           {"diskAvailableMB", info.disk_available_mib},
                           {"sandboxCount", counts.running},
                           {"sandboxPausedCount", counts.paused},
-                          {"sandboxInTransitionCount", counts.in_transition}};
+                          {"sandboxInTransitionCount", counts.in_transition},
+                          {"warm", std::move(warm)}};
         co_return co_await call.exchange.response.send_json(200, json::serialize(json::array{std::move(node)}));
     };
 }
@@ -217,6 +221,9 @@ Handler metrics(Services services) {
         gauges.connections = services.connections ? services.connections() : 0;
         gauges.memory_available_bytes = info.memory_available_mib << 20;
         gauges.disk_available_bytes = info.disk_available_mib << 20;
+        gauges.warm = info.warm;
+        gauges.creates_from_pool = info.creates_from_pool;
+        gauges.creates_from_restore = info.creates_from_restore;
         // A scrape comes often, and looking at all files is not free. Without an answer the rest is still
         // true.
         if (auto rows = co_await services.disk.read(std::chrono::minutes(1)))

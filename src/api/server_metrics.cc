@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include <prometheus/counter.h>
@@ -23,6 +24,11 @@ std::uint64_t resident_bytes() {
     return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
+// For what is counted elsewhere. Of two answers at once, the later count may be there already.
+void raise_to(prometheus::Counter& counter, double to) {
+    counter.Increment(std::max(0.0, to - counter.Value()));
+}
+
 }  // namespace
 
 struct ServerMetrics::Impl {
@@ -41,6 +47,16 @@ struct ServerMetrics::Impl {
                                                       .Name("glovebox_disk_bytes")
                                                       .Help("What the sandboxes of a team take of the disk")
                                                       .Register(registry);
+    prometheus::Family<prometheus::Gauge>& warm = prometheus::BuildGauge()
+                                                      .Name("glovebox_warm_sandboxes")
+                                                      .Help("Restored sandboxes that wait for an owner")
+                                                      .Register(registry);
+    prometheus::Family<prometheus::Counter>& creates = prometheus::BuildCounter()
+                                                           .Name("glovebox_creates_total")
+                                                           .Help("Sandboxes made, by where their machine came from")
+                                                           .Register(registry);
+    prometheus::Counter& from_pool = creates.Add({{"from", "pool"}});
+    prometheus::Counter& from_restore = creates.Add({{"from", "restore"}});
     prometheus::Gauge& connections = prometheus::BuildGauge()
                                          .Name("glovebox_connections")
                                          .Help("Open connections of clients")
@@ -87,13 +103,17 @@ std::string ServerMetrics::text(const Gauges& gauges) const {
     impl_->host.Add({{"resource", "disk"}}).Set(static_cast<double>(gauges.disk_available_bytes));
     for (const auto& [team, bytes] : gauges.team_disk_bytes)
         impl_->disk.Add({{"team", team}}).Set(static_cast<double>(bytes));
+    for (const auto& [name, count] : gauges.warm)
+        impl_->warm.Add({{"template", name}}).Set(static_cast<double>(count));
+    raise_to(impl_->from_pool, static_cast<double>(gauges.creates_from_pool));
+    raise_to(impl_->from_restore, static_cast<double>(gauges.creates_from_restore));
     impl_->connections.Set(static_cast<double>(gauges.connections));
     impl_->resident.Set(static_cast<double>(resident_bytes()));
     rusage usage{};
     ::getrusage(RUSAGE_SELF, &usage);
     const double used = static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
                         static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
-    impl_->processor.Increment(used - impl_->processor.Value());
+    raise_to(impl_->processor, used);
     return prometheus::TextSerializer().Serialize(impl_->registry.Collect());
 }
 

@@ -23,9 +23,11 @@ class ServerMetrics {
         std::size_t running = 0, paused = 0, in_transition = 0;
         std::size_t connections = 0;
         std::uint64_t memory_available_bytes = 0, disk_available_bytes = 0;
+        std::map<std::string, std::size_t> warm;  // by template; all that ever had some
+        std::uint64_t creates_from_pool = 0, creates_from_restore = 0;  // so far
         std::map<std::string, std::uint64_t> team_disk_bytes;  // by slug
     };
-    // Sets the gauges and writes everything out.
+    // Sets the gauges, takes the counts over and writes everything out.
     [[nodiscard]] std::string text(const Gauges& gauges) const;
 
   private:

@@ -196,8 +196,9 @@ Check wildcard(const std::string& domain) {
 // The configuration and what follows from it.
 void check_config(const Options& options, std::vector<Check>& checks) {
     auto config = load_server_config(options.config_file);
-    if (!config) {
-        checks.push_back({"config", Finding::bad, config.error().message});
+    const auto pool = config ? warm_options(config->pool, std::nullopt) : Result<WarmOptions>(WarmOptions());
+    if (!config || !pool) {
+        checks.push_back({"config", Finding::bad, (config ? pool.error() : config.error()).message});
         return;
     }
     checks.push_back({"config", Finding::good,

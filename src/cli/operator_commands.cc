@@ -37,7 +37,8 @@ constexpr std::array kNodes{Column{"ID", "id"},
                             Column{"AVAILABLE", "memoryAvailableMB", right},
                             Column{"DISK FREE MIB", "diskAvailableMB", right},
                             Column{"RUNNING", "sandboxCount", right},
-                            Column{"PAUSED", "sandboxPausedCount", right}};
+                            Column{"PAUSED", "sandboxPausedCount", right},
+                            Column{"WARM", "warm"}};
 constexpr std::array kUsage{Column{"TEAM", "teamID"},
                             Column{"SANDBOX", "sandboxID"},
                             Column{"TEMPLATE", "templateID"},

@@ -51,6 +51,7 @@ struct ServeOptions {
     std::optional<std::uint16_t> port;
     OnStop on_stop = OnStop::by_signal;
     unsigned workers = 8;
+    std::optional<std::size_t> pool;  // what `most` is where the configuration does not say
     std::string log_level = "info";
 };
 
@@ -156,7 +157,9 @@ Status serve(const ServeOptions& options) {
     asio::io_context io(1);
     asio::thread_pool pool(options.workers);
     asio::thread_pool readers(2);  // of the store: never behind what the machines' work keeps busy
-    GB_TRY_ASSIGN(auto node, LocalNode::open(io.get_executor(), pool, options.node));
+    NodeOptions node_options = options.node;
+    GB_TRY_ASSIGN(node_options.warm, warm_options(config.pool, options.pool));
+    GB_TRY_ASSIGN(auto node, LocalNode::open(io.get_executor(), pool, std::move(node_options)));
     Hold hold(*node);
     GB_TRY_ASSIGN(auto store, open_sqlite_store(options.node.data_dir / "glovebox.db"));
     GB_TRY(ensure_default_key(*store, key_file(options.node)));
@@ -249,6 +252,10 @@ void add_serve(CLI::App& app, Action& run) {
         ->add_option("--on-stop", options->on_stop,
                      "Whether sandboxes go on when the server stops [end at Ctrl-C, keep at SIGTERM]")
         ->transform(CLI::CheckedTransformer(std::map<std::string, OnStop>{{"keep", OnStop::keep}, {"end", OnStop::end}}));
+    command
+        ->add_option("--pool", options->pool,
+                     "Sandboxes of a template kept ready-made at most, unless the configuration says; 0: none  [4]")
+        ->check(CLI::Range(0, 1000));
     command->add_option("--ready-slots", options->node.ready_slots, "Network slots kept ready")
         ->capture_default_str();
     command

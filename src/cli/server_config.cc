@@ -124,6 +124,39 @@ Status apply_plan(const toml::table& table, const std::string& name, Plans& plan
     return {};
 }
 
+Setter to_count(std::optional<std::size_t>& out) {
+    return [&out](const toml::node& node, const std::string& name) -> Status {
+        std::size_t count = 0;
+        GB_TRY(to_number(count, 0, 1000)(node, name));
+        out = count;
+        return {};
+    };
+}
+
+Setter to_pool(PoolConfig& pool) {
+    Setter templates = [&pool](const toml::node& node, const std::string& name) -> Status {
+        if (!node.is_table()) return wrong(name, "a table");
+        for (auto&& [key, body] : *node.as_table()) {
+            PoolConfig::Limits& limits = pool.templates[std::string(key.str())];
+            GB_TRY(to_table({{"least", to_count(limits.least)}, {"most", to_count(limits.most)}})(
+                body, name + "." + std::string(key.str())));
+        }
+        return {};
+    };
+    return to_table({{"least", to_count(pool.standard.least)},
+                     {"most", to_count(pool.standard.most)},
+                     {"templates", templates}});
+}
+
+Result<WarmLimits> limits_of(const PoolConfig::Limits& own, const WarmLimits& standard, std::string_view name) {
+    WarmLimits out{own.least.value_or(standard.least), own.most.value_or(standard.most)};
+    if (out.most > 0 && out.least > out.most)
+        return fail(ErrorCode::invalid_argument,
+                    fmt::format("'{0}.least' is {1} and '{0}.most' {2}: the least must not be above the most", name,
+                                out.least, out.most));
+    return out;
+}
+
 Status check(const ServerConfig& config, bool has_tls) {
     if (has_tls && config.domain.empty())
         return fail(ErrorCode::invalid_argument,
@@ -173,6 +206,7 @@ Result<ServerConfig> parse_server_config(std::string_view text, std::string_view
                                            {"certificate", to_text(certificate)},
                                            {"key", to_text(key)}})},
                          {"plans", plans},
+                         {"pool", to_pool(out.pool)},
                          {"prices", to_table({{"vcpu_second", to_nano(out.prices.vcpu_second_nano)},
                                               {"gib_second", to_nano(out.prices.gib_second_nano)}})},
                          {"webhooks", to_table({{"allow_private", to_flag(out.webhooks_to_private)}})}});
@@ -185,6 +219,17 @@ Result<ServerConfig> parse_server_config(std::string_view text, std::string_view
         out.tls = tls;
     }
     if (Status good = check(out, out.tls.has_value()); !good) return broken(good.error());
+    return out;
+}
+
+Result<WarmOptions> warm_options(const PoolConfig& config, std::optional<std::size_t> most) {
+    constexpr std::size_t kMost = 4;
+    WarmOptions out;
+    GB_TRY_ASSIGN(out.standard, limits_of(config.standard, {0, most.value_or(kMost)}, "pool"));
+    for (const auto& [name, own] : config.templates) {
+        GB_TRY_ASSIGN(const WarmLimits limits, limits_of(own, out.standard, "pool.templates." + name));
+        out.templates.emplace(name, limits);
+    }
     return out;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include "base/result.h"
 #include "control/plans.h"
 #include "control/retention.h"
+#include "node/warm_demand.h"
 
 namespace gb::cli {
 
@@ -21,6 +23,15 @@ struct TlsConfig {
     std::filesystem::path key;          // PEM
 };
 
+// How many sandboxes wait ready-made, by template. What is absent is decided elsewhere: see warm_options.
+struct PoolConfig {
+    struct Limits {
+        std::optional<std::size_t> least, most;
+    };
+    Limits standard;
+    std::map<std::string, Limits> templates;  // by name; what they do not say is the standard's
+};
+
 struct ServerConfig {
     std::optional<std::string> address;    // of the plain port; the command line goes first
     std::optional<std::uint16_t> port;
@@ -28,6 +39,7 @@ struct ServerConfig {
     std::optional<TlsConfig> tls;
     Plans plans;
     Prices prices;
+    PoolConfig pool;
     int retention_days = 7;                // of events, metrics and logs
     Retention retention;                   // of what is not running
     bool webhooks_to_private = false;      // whether webhooks may go to private addresses
@@ -35,6 +47,10 @@ struct ServerConfig {
 
 // `name` is what errors call the text.
 Result<ServerConfig> parse_server_config(std::string_view text, std::string_view name);
+
+// The same with every number said: `most` is the command line's where the file says nothing, and else 4; `least` is 0.
+// invalid_argument where the least is above the most, unless the most is 0, which means no pool at all.
+Result<WarmOptions> warm_options(const PoolConfig& config, std::optional<std::size_t> most);
 
 // An empty path: /etc/glovebox/config.toml if there is one, else the defaults. A path that is given must exist.
 Result<ServerConfig> load_server_config(const std::filesystem::path& path);

@@ -77,6 +77,16 @@ TEST(ServerConfig, AMistakeIsNamedAndNothingIsGuessed) {
              {"[plans.pro]\ncreates_per_second = 0", "'plans.pro.creates_per_second'"},
              {"[plans.pro]\ncreates_per_second = nan", "'plans.pro.creates_per_second'"},
              {"plans = 3", "'plans'"},
+             {"pool = 3", "'pool'"},
+             {"[pool]\nmost = -1", "'pool.most'"},
+             {"[pool]\nmost = 1001", "'pool.most'"},
+             {"[pool]\nmost = 2.5", "'pool.most'"},
+             {"[pool]\nleast = true", "'pool.least'"},
+             {"[pool]\nsize = 1", "'pool.size' is no setting"},
+             {"[pool]\ntemplates = 1", "'pool.templates'"},
+             {"[pool.templates]\nbase = 1", "'pool.templates.base'"},
+             {"[pool.templates.base]\nmin = 1", "'pool.templates.base.min' is no setting"},
+             {"[pool.templates.base]\nleast = \"1\"", "'pool.templates.base.least'"},
              {"[prices]\nvcpu_second = -1", "'prices.vcpu_second'"},
              {"[retention]\npaused_days = -1", "'retention.paused_days'"},
              {"[retention]\nwarn_days = \"3\"", "'retention.warn_days'"},
@@ -90,6 +100,38 @@ TEST(ServerConfig, AMistakeIsNamedAndNothingIsGuessed) {
         EXPECT_NE(config.error().message.find(part), std::string::npos) << config.error().message;
         EXPECT_TRUE(config.error().message.starts_with("config")) << config.error().message;
     }
+}
+
+TEST(Pool, WhatIsNotSaidIsTheCommandLinesOrTheDefault) {
+    const PoolConfig none = parse_server_config("", "config")->pool;
+    EXPECT_EQ(warm_options(none, std::nullopt)->standard, (WarmLimits{0, 4}));
+    EXPECT_EQ(warm_options(none, 9)->standard, (WarmLimits{0, 9}));
+    EXPECT_FALSE(warm_options(none, 0)->any());
+
+    const PoolConfig some = parse_server_config(R"(
+        [pool]
+        least = 1
+        most = 6
+        [pool.templates.code-interpreter-v1]
+        least = 2
+        [pool.templates.base]
+        most = 0
+    )", "config")->pool;
+    auto options = warm_options(some, 9);
+    ASSERT_TRUE(options) << options.error().message;
+    EXPECT_EQ(options->of("other"), (WarmLimits{1, 6}));
+    EXPECT_EQ(options->of("code-interpreter-v1"), (WarmLimits{2, 6}));
+    EXPECT_EQ(options->of("base").most, 0U);
+}
+
+TEST(Pool, TheLeastIsNotAboveTheMost) {
+    const PoolConfig five = parse_server_config("[pool]\nleast = 5", "config")->pool;
+    EXPECT_EQ(warm_options(five, std::nullopt).error().code, ErrorCode::invalid_argument);
+    EXPECT_EQ(warm_options(five, 5)->standard, (WarmLimits{5, 5}));
+    EXPECT_FALSE(warm_options(five, 0)->any()) << "no pool at all";
+    auto own = warm_options(parse_server_config("[pool.templates.base]\nleast = 5", "config")->pool, std::nullopt);
+    ASSERT_FALSE(own);
+    EXPECT_NE(own.error().message.find("'pool.templates.base.least'"), std::string::npos) << own.error().message;
 }
 
 TEST(Plans, AnUnknownPlanIsTheTightest) {

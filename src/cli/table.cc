@@ -23,6 +23,10 @@ std::string text_of(const json::value& value) {
     } else if (value.is_array()) {
         for (const json::value& item : value.get_array()) out += (out.empty() ? "" : ", ") + text_of(item);
         if (out.empty()) out = "-";
+    } else if (value.is_object()) {
+        for (const auto& item : value.get_object())
+            out += (out.empty() ? "" : ", ") + std::string(std::string_view(item.key())) + " " + text_of(item.value());
+        if (out.empty()) out = "-";
     } else {
         out = json::serialize(value);
     }

@@ -24,7 +24,7 @@ TEST(Table, ColumnsAreAsWideAsTheyNeed) {
 
 TEST(Table, FieldsAreText) {
     const json::value object = json::parse(R"({"list":["a","b"],"none":[],"half":0.5,"whole":3.0,"yes":true,
-                                               "evil":"\u001b[2J","deep":{"er":1}})");
+                                               "evil":"\u001b[2J","deep":{"er":1,"est":2},"empty":{}})");
     for (auto [field, text] : std::initializer_list<std::pair<const char*, const char*>>{{"list", "a, b"},
                                                                                          {"none", "-"},
                                                                                          {"half", "0.5"},
@@ -33,6 +33,8 @@ TEST(Table, FieldsAreText) {
                                                                                          {"evil", "?[2J"},
                                                                                          {"deep.er", "1"},
                                                                                          {"deep.no", "-"},
+                                                                                         {"deep", "er 1, est 2"},
+                                                                                         {"empty", "-"},
                                                                                          {"missing", "-"},
                                                                                          {"half.x", "-"}})
         EXPECT_EQ(field_text(object, field), text) << field;

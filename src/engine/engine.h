@@ -125,6 +125,9 @@ class Machine {
     virtual Status stop() = 0;  // halts the processors; memory, disk and connections stay
     virtual Status cont() = 0;
 
+    // Its files have other names from now on. The running machine does not mind; saving it does.
+    virtual void files_moved(const std::filesystem::path& disk, const std::filesystem::path& memory_image) = 0;
+
     // Ends this machine and leaves its memory image, its disk and `state` as a template's: synced, owned by
     // root, read-only. failed_precondition unless the memory is mapped shared.
     virtual Result<CaptureResult> capture(const std::filesystem::path& state) = 0;

@@ -265,9 +265,10 @@ Result<std::unique_ptr<RunningCommand>> AgentClient::start(const std::string& co
 }
 
 Result<std::string> AgentClient::request(std::uint16_t port, const std::string& method, const std::string& path,
-                                         const std::string& body, std::chrono::milliseconds limit) const {
+                                         const std::string& body, std::chrono::milliseconds limit,
+                                         std::string_view content_type) const {
     return run_until<std::string>(limit, method + " " + path, [&] {
-        return exchange(open_socket_, port, head(method, path, body.empty() ? "" : "application/json"), body);
+        return exchange(open_socket_, port, head(method, path, body.empty() ? "" : content_type), body);
     });
 }
 

@@ -63,7 +63,8 @@ class AgentClient {
                                                   const std::string& tag) const;
     // One request to any port of the guest; the body of a 2xx answer.
     Result<std::string> request(std::uint16_t port, const std::string& method, const std::string& path,
-                                const std::string& body, std::chrono::milliseconds limit) const;
+                                const std::string& body, std::chrono::milliseconds limit,
+                                std::string_view content_type = "application/json") const;
 
   private:
     OpenSocket open_socket_;

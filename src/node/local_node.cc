@@ -102,6 +102,28 @@ Status remove_abandoned(const fs::path& sandboxes, const std::vector<Survivor>& 
     return {};
 }
 
+WarmTemplate warm_template_of(const StoredTemplate& build) {
+    return {build.manifest.info.name, build.manifest.info.build_id,
+            static_cast<std::uint64_t>(build.manifest.info.memory_mib)};
+}
+
+// A sandbox of this machine as the pool keeps it.
+class WaitingSandbox final : public WarmMachine {
+  public:
+    explicit WaitingSandbox(std::shared_ptr<SandboxMachine> machine) : machine_(std::move(machine)) {}
+    [[nodiscard]] bool alive() const override { return machine_->alive(); }
+    Result<std::shared_ptr<SandboxMachine>> hand_over(const SandboxSpec& spec, net::EgressPolicy policy) override {
+        const std::shared_ptr<SandboxMachine> machine = std::move(machine_);
+        Status done = machine->hand_over(spec, std::move(policy));
+        if (done) return machine;
+        (void)machine->end();  // now, and not with its last owner: its folder has the sandbox's name
+        return std::unexpected(done.error());
+    }
+
+  private:
+    std::shared_ptr<SandboxMachine> machine_;
+};
+
 }  // namespace
 
 LocalNode::LocalNode(asio::any_io_executor executor, asio::thread_pool& pool, NodeOptions options)
@@ -136,7 +158,9 @@ Status LocalNode::start() {
     pool_options.target = options_.ready_slots;
     slots_ = std::make_unique<net::SlotPool>(*machinery_.network, pool_options);
     watch_host();
-    return take_over_machines();
+    GB_TRY(take_over_machines());
+    open_warm_pool();
+    return {};
 }
 
 Status LocalNode::take_over_machines() {
@@ -158,6 +182,7 @@ Status LocalNode::take_over_machines() {
 }
 
 LocalNode::~LocalNode() {
+    warm_.reset();
     if (host_watch_) host_watch_->close();
     for (auto& [id, watched] : sandboxes_) watched->close();
     sandboxes_.clear();
@@ -205,14 +230,67 @@ Status LocalNode::check_memory(const Manifest& manifest) const {
                     needed, options_.memory_reserve_mib, available));
 }
 
+Status LocalNode::make_room(const Manifest& manifest) {
+    for (;;) {
+        Status room = check_memory(manifest);
+        if (room || room.error().code != ErrorCode::unavailable || !warm_->give_up()) return room;
+    }
+}
+
+Result<std::shared_ptr<SandboxMachine>> LocalNode::take_or_start(const StoredTemplate& from, const SandboxSpec& spec,
+                                                                 const net::EgressPolicy& policy) {
+    const WarmTemplate kind = warm_template_of(from);
+    const WarmPool::Creating creating(*warm_, kind.memory_mib);
+    // No copy of a snapshot waits.
+    std::unique_ptr<WarmMachine> waiting = spec.snapshot_build.empty() ? warm_->take(kind) : nullptr;
+    Status room = make_room(from.manifest);
+    if (!room && waiting) {
+        waiting.reset();  // the last one that could be given up
+        room = make_room(from.manifest);
+    }
+    if (!room) return std::unexpected(room.error());
+    if (waiting) {
+        auto machine = waiting->hand_over(spec, policy);
+        if (machine) {
+            ++creates_from_pool_;
+            return machine;
+        }
+        log::warn("a warm sandbox could not be handed over and a new one is started",
+                  {{"sandbox", spec.id}, {"error", machine.error().message}});
+    }
+    auto machine = SandboxMachine::start(parts(), from, spec, policy);
+    if (machine) ++creates_from_restore_;
+    return machine;
+}
+
+void LocalNode::open_warm_pool() {
+    WarmPoolParts pool;
+    pool.templates = [this]() -> Result<std::vector<WarmTemplate>> {
+        GB_TRY_ASSIGN(const auto stored, templates_.list());
+        std::vector<WarmTemplate> out;
+        for (const StoredTemplate& build : stored)
+            if (check_vmm(build.manifest)) out.push_back(warm_template_of(build));
+        return out;
+    };
+    pool.make = [this](const WarmTemplate& of, const std::stop_token& over) -> Result<std::unique_ptr<WarmMachine>> {
+        GB_TRY_ASSIGN(const StoredTemplate from, templates_.find_build(of.build_id));
+        GB_TRY_ASSIGN(auto machine, SandboxMachine::warm(parts(), from, over));
+        return std::make_unique<WaitingSandbox>(std::move(machine));
+    };
+    pool.available_mib = [this]() -> Result<std::uint64_t> {
+        GB_TRY_ASSIGN(const std::uint64_t available, available_memory_mib());
+        return available - std::min(available, options_.memory_reserve_mib);
+    };
+    warm_ = std::make_unique<WarmPool>(options_.warm, std::move(pool));
+}
+
 Result<std::shared_ptr<SandboxMachine>> LocalNode::make(const SandboxSpec& spec) {
     if (!is_sandbox_name(spec.id)) return fail(ErrorCode::invalid_argument, "not a sandbox's id: " + spec.id);
     GB_TRY_ASSIGN(StoredTemplate from, spec.snapshot_build.empty() ? templates_.find(spec.template_id)
                                                                    : snapshots_.find(spec.snapshot_build));
     GB_TRY(check_vmm(from.manifest));
     GB_TRY_ASSIGN(net::EgressPolicy policy, policy_of(spec.network));
-    GB_TRY(check_memory(from.manifest));
-    return SandboxMachine::start(parts(), from, spec, std::move(policy));
+    return take_or_start(from, spec, policy);
 }
 
 Result<std::shared_ptr<SandboxMachine>> LocalNode::make_again(const SandboxSpec& spec) {
@@ -231,7 +309,8 @@ Result<std::shared_ptr<SandboxMachine>> LocalNode::make_again(const SandboxSpec&
             fmt::format("the sandbox was paused with another QEMU ({}) and can only be resumed with that",
                         paused->from.vmm_version));
     GB_TRY_ASSIGN(net::EgressPolicy policy, policy_of(spec.network));
-    GB_TRY(check_memory(paused->from));
+    const WarmPool::Creating creating(*warm_, static_cast<std::uint64_t>(paused->from.info.memory_mib));
+    GB_TRY(make_room(paused->from));
     const auto build = templates_.find_build(paused->from.image_id());
     const StoredTemplate from{paused->from, base_of(folder, build ? build->folder : fs::path())};
     return SandboxMachine::resume(parts(), from, *paused, spec, std::move(policy));
@@ -383,6 +462,7 @@ Result<std::vector<HeldSandbox>> LocalNode::held() {
 }
 
 void LocalNode::leave_running() {
+    if (warm_) warm_->stop();  // they are nobody's
     if (host_watch_) host_watch_->close();
     std::unordered_map<std::string, std::shared_ptr<Watched>> sandboxes;
     {
@@ -515,6 +595,9 @@ Result<NodeInfo> LocalNode::info() {
     if (::sysinfo(&memory) == 0)
         out.memory_mib = static_cast<std::uint64_t>(memory.totalram) * memory.mem_unit >> 20;
     out.memory_reserve_mib = options_.memory_reserve_mib;
+    out.warm = warm_->waiting();
+    out.creates_from_pool = creates_from_pool_;
+    out.creates_from_restore = creates_from_restore_;
     std::error_code ec;
     const auto space = std::filesystem::space(options_.data_dir, ec);
     if (!ec) out.disk_available_mib = space.available >> 20;

@@ -2,6 +2,7 @@
 // executor.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -19,6 +20,7 @@
 #include "node/sandbox_machine.h"
 #include "node/snapshot_store.h"
 #include "node/template_store.h"
+#include "node/warm_pool.h"
 
 namespace gb {
 
@@ -60,6 +62,12 @@ class LocalNode final : public Node {
     Result<std::shared_ptr<SandboxMachine>> make_again(const SandboxSpec& spec);
     [[nodiscard]] Status check_vmm(const Manifest& manifest) const;
     [[nodiscard]] Status check_memory(const Manifest& manifest) const;
+    // The same, after warm sandboxes have made room.
+    Status make_room(const Manifest& manifest);
+    // One from the pool, or else an ordinary restore: nobody sees that the pool had a bad one.
+    Result<std::shared_ptr<SandboxMachine>> take_or_start(const StoredTemplate& from, const SandboxSpec& spec,
+                                                          const net::EgressPolicy& policy);
+    void open_warm_pool();
     [[nodiscard]] SandboxMachine::Parts parts() {
         return {machinery_, *slots_, options_.data_dir / "sandboxes"};
     }
@@ -90,6 +98,8 @@ class LocalNode final : public Node {
     TemplateStore templates_;
     SnapshotStore snapshots_;
     std::unique_ptr<net::SlotPool> slots_;
+    std::unique_ptr<WarmPool> warm_;
+    std::atomic<std::uint64_t> creates_from_pool_ = 0, creates_from_restore_ = 0;
     std::shared_ptr<Watched> host_watch_;
     mutable std::mutex mutex_;
     std::unordered_map<std::string, std::shared_ptr<Watched>> sandboxes_;

@@ -1,5 +1,7 @@
 #include "node/machine_record.h"
 
+#include <algorithm>
+
 #include <boost/json.hpp>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -58,6 +60,14 @@ Result<NetworkRequest> network_of(const json::object& object) {
     return out;
 }
 
+// As Cgroup::create takes them: the name becomes a path.
+bool is_group_name(std::string_view name) {
+    return !name.empty() && name.size() <= 64 && name[0] != '.' && std::ranges::all_of(name, [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+               c == '_' || c == '-';
+    });
+}
+
 }  // namespace
 
 std::string write_record(const MachineRecord& r) {
@@ -65,15 +75,16 @@ std::string write_record(const MachineRecord& r) {
                          {"deny_out", list_of(r.network.deny_out)}};
     network["allow_internet_access"] =
         r.network.allow_internet_access ? json::value(*r.network.allow_internet_access) : json::value();
-    return json::serialize(json::object{{"format", kFormat},
-                                        {"id", r.id},
-                                        {"pid", r.process.pid},
-                                        {"start_ticks", static_cast<std::int64_t>(r.process.start_ticks)},
-                                        {"slot", static_cast<std::int64_t>(r.slot)},
-                                        {"netns", static_cast<std::int64_t>(r.netns)},
-                                        {"network", std::move(network)},
-                                        {"template", json::parse(write_manifest(r.from))}}) +
-           "\n";
+    json::object out{{"format", kFormat},
+                     {"id", r.id},
+                     {"pid", r.process.pid},
+                     {"start_ticks", static_cast<std::int64_t>(r.process.start_ticks)},
+                     {"slot", static_cast<std::int64_t>(r.slot)},
+                     {"netns", static_cast<std::int64_t>(r.netns)},
+                     {"network", std::move(network)},
+                     {"template", json::parse(write_manifest(r.from))}};
+    if (!r.cgroup.empty()) out["cgroup"] = r.cgroup;
+    return json::serialize(out) + "\n";
 }
 
 Result<MachineRecord> parse_record(std::string_view text) {
@@ -109,6 +120,11 @@ Result<MachineRecord> parse_record(std::string_view text) {
         missing = "id";
     }
     if (!missing.empty()) return unreadable(fmt::format("lacks '{}'", missing));
+    if (const json::value* cgroup = object.if_contains("cgroup")) {
+        if (!cgroup->is_string() || !is_group_name(cgroup->get_string()))
+            return unreadable("names no control group");
+        out.cgroup = cgroup->get_string();
+    }
     const json::value* network = object.if_contains("network");
     if (network == nullptr || !network->is_object()) return unreadable("lacks 'network'");
     GB_TRY_ASSIGN(out.network, network_of(network->get_object()));

@@ -57,6 +57,17 @@ TEST(MachineRecord, SaysAgainWhatWasWritten) {
     }
 }
 
+TEST(MachineRecord, TheGroupIsNamedAfterTheSandboxUnlessItSaysOtherwise) {
+    EXPECT_EQ(parse_record(write_record(sample()))->cgroup_name(), "isandbox1") << "as earlier servers wrote it";
+    EXPECT_THAT(write_record(sample()), testing::Not(testing::HasSubstr("cgroup")));
+    MachineRecord r = sample();
+    r.cgroup = "warm.abc";
+    EXPECT_EQ(parse_record(write_record(r))->cgroup_name(), "warm.abc");
+    for (const json::value& bad : std::initializer_list<json::value>{
+             "", "../warm", "a/b", ".", "..", "a b", json::string(65, 'a'), 1, nullptr, json::array{}})
+        EXPECT_FALSE(changed([&](json::object& o) { o["cgroup"] = bad; })) << json::serialize(bad);
+}
+
 TEST(MachineRecord, WhatIsDamagedIsRefused) {
     const std::string good = write_record(sample());
     for (std::size_t length = 0; length + 2 < good.size(); ++length)

@@ -53,7 +53,7 @@ Result<Machinery> open_machinery(const fs::path& folder, const std::string& inst
     net::HostNetworkOptions network_options;
     network_options.instance = instance;
     for (const Survivor& survivor : out.survivors) {
-        keep.emplace(survivor.record.id, survivor.machine->pid());
+        keep.emplace(survivor.record.cgroup_name(), survivor.machine->pid());
         network_options.keep.push_back(survivor.record.slot);
     }
     std::vector<std::string> groups;

@@ -13,6 +13,7 @@
 #include "engine/microvm/microvm_engine.h"
 #include "net/host_network.h"
 #include "node/survivors.h"
+#include "node/warm_demand.h"
 
 namespace gb {
 
@@ -24,6 +25,7 @@ struct NodeOptions {
     std::filesystem::path guest_dir;                          // glovebox-init, glovebox-agent, glovebox-interpreter
     std::size_t ready_slots = 4;
     std::uint64_t memory_reserve_mib = 512;  // of the host, never given to sandboxes
+    WarmOptions warm;                        // sandboxes that wait for an owner; none unless told
 
     [[nodiscard]] std::filesystem::path templates() const {
         return templates_dir.empty() ? data_dir / "templates" : templates_dir;

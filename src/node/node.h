@@ -86,6 +86,10 @@ struct NodeInfo {
     int cpu_count = 0;
     std::uint64_t memory_mib = 0, memory_available_mib = 0, memory_reserve_mib = 0;
     std::uint64_t disk_available_mib = 0;  // where sandboxes are kept
+    // Sandboxes that are restored ahead of time and wait for an owner, by the name of their template; they are nobody's
+    // and in no list. Templates that had some are named with 0.
+    std::map<std::string, std::size_t> warm;
+    std::uint64_t creates_from_pool = 0, creates_from_restore = 0;  // since the server's start
 };
 
 struct SandboxUsage {

@@ -18,9 +18,6 @@ namespace gb {
 namespace fs = std::filesystem;
 namespace {
 
-// A restored guest that is emulated needs its code translated again before its first answer; loaded hosts are
-// slow.
-constexpr std::chrono::seconds kIdentityLimit{30};
 constexpr std::chrono::seconds kFreezeLimit{50};  // the agent thaws after 60
 constexpr std::chrono::seconds kBootLimit{120};
 
@@ -115,6 +112,14 @@ Status SandboxMachine::place(net::EgressPolicy policy) {
     return {};
 }
 
+Result<StoredTemplate> SandboxMachine::lay_out(const StoredTemplate& from) {
+    GB_TRY(copy_file_sparse(from.overlay(), folder_.disk(), 0600));
+    keep_base(from, folder_);
+    StoredTemplate on = from;
+    on.base = template_folder_ = base_of(folder_, template_folder_);
+    return on;
+}
+
 engine::MachineSpec SandboxMachine::machine_spec(const StoredTemplate& from) {
     engine::MachineSpec machine =
         sandbox_machine_spec(folder_, from, parts_.machinery.network->tag(), slot_number_);
@@ -123,7 +128,8 @@ engine::MachineSpec SandboxMachine::machine_spec(const StoredTemplate& from) {
     return machine;
 }
 
-Status SandboxMachine::introduce(const SandboxSpec& spec, std::string access_token) const {
+Status SandboxMachine::introduce(const SandboxSpec& spec, std::string access_token,
+                                 std::chrono::milliseconds limit) const {
     GuestIdentity identity;
     identity.sandbox_id = id_;
     identity.template_id = manifest_.info.id;
@@ -132,12 +138,13 @@ Status SandboxMachine::introduce(const SandboxSpec& spec, std::string access_tok
     identity.workdir = manifest_.workdir;
     identity.env_vars = manifest_.env;
     for (const auto& [name, value] : spec.env_vars) identity.env_vars[name] = value;
-    return guest_link(*slot_).init(identity, kIdentityLimit);
+    return guest_link(*slot_).init(identity, limit);
 }
 
 Status SandboxMachine::remember(const NetworkRequest& network) const {
     MachineRecord record;
     record.id = id_;
+    record.cgroup = cgroup_;
     record.from = manifest_;
     GB_TRY_ASSIGN(record.process, machine_->trace());
     record.slot = slot_number_;
@@ -158,6 +165,7 @@ Result<std::shared_ptr<SandboxMachine>> SandboxMachine::adopt(const Parts& parts
 
 Status SandboxMachine::take_over(const MachineRecord& record) {
     slot_number_ = record.slot;
+    cgroup_ = record.cgroup;
     GB_TRY_ASSIGN(UniqueFd netns, net::netns_of(machine_->pid()));
     GB_TRY_ASSIGN(const std::uint64_t netns_id, net::netns_id(netns.get()));
     if (!machine_->alive()) return fail(ErrorCode::not_found, "the machine has ended");
@@ -177,10 +185,7 @@ Status SandboxMachine::take_over(const MachineRecord& record) {
 Status SandboxMachine::build(const StoredTemplate& from, const SandboxSpec& spec, net::EgressPolicy policy) {
     const std::int64_t asked_us = monotonic_us();
     GB_TRY(place(std::move(policy)));
-    GB_TRY(copy_file_sparse(from.overlay(), folder_.disk(), 0600));
-    keep_base(from, folder_);
-    StoredTemplate on = from;
-    on.base = template_folder_ = base_of(folder_, template_folder_);
+    GB_TRY_ASSIGN(const StoredTemplate on, lay_out(from));
 
     if (from.manifest.boots) return boot(on, spec);
     const std::int64_t placed_us = monotonic_us();

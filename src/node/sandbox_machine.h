@@ -2,9 +2,11 @@
 // host is released by end() or the destructor, except that the files of one that was paused stay.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -41,6 +43,13 @@ class SandboxMachine {
                                                           net::EgressPolicy policy);
     // Takes over one that outlived the previous server. On failure nothing is left.
     static Result<std::shared_ptr<SandboxMachine>> adopt(const Parts& parts, Survivor survivor);
+    // Restores one ahead of time, for nobody: exercised, its processors stopped, its network closed, in a folder that
+    // no sandbox can have. Blocks; gives up early when `over` is requested. On failure nothing is left.
+    static Result<std::shared_ptr<SandboxMachine>> warm(const Parts& parts, const StoredTemplate& from,
+                                                        const std::stop_token& over);
+    // Makes a warm one the sandbox of `spec`, at most once; blocks until its guest has taken that identity. On an error
+    // it is to be ended.
+    Status hand_over(const SandboxSpec& spec, net::EgressPolicy policy);
     ~SandboxMachine();
 
     // Kills the VMM, removes files and slot, also of one that was paused. Idempotent; blocks.
@@ -60,6 +69,7 @@ class SandboxMachine {
     [[nodiscard]] const std::string& id() const { return id_; }
     [[nodiscard]] const Manifest& manifest() const { return manifest_; }
     [[nodiscard]] std::size_t slot_number() const { return slot_number_; }
+    [[nodiscard]] bool alive() const { return machine_->alive(); }
     [[nodiscard]] int pidfd() const { return machine_->pidfd(); }
     [[nodiscard]] int decision_fd() const { return slot_->decision_fd(); }  // only before end()
     Result<UniqueFd> socket() const;  // not_found once it has ended
@@ -89,10 +99,16 @@ class SandboxMachine {
     Status build(const StoredTemplate& from, const SandboxSpec& spec, net::EgressPolicy policy);
     Status wake(const StoredTemplate& from, const PausedSandbox& paused, const SandboxSpec& spec,
                 net::EgressPolicy policy);
-    // The parts of both.
+    Status warm_up(const StoredTemplate& from, const std::stop_token& over);
+    // The parts of these.
     Status place(net::EgressPolicy policy);
+    // The files that a machine of a template begins with; the template as the machine is to see it.
+    Result<StoredTemplate> lay_out(const StoredTemplate& from);
     engine::MachineSpec machine_spec(const StoredTemplate& from);
-    Status introduce(const SandboxSpec& spec, std::string access_token) const;
+    // A restored guest that is emulated needs its code translated again before its first answer; loaded hosts are slow.
+    static constexpr std::chrono::seconds kIdentityLimit{30};
+    Status introduce(const SandboxSpec& spec, std::string access_token,
+                     std::chrono::milliseconds limit = kIdentityLimit) const;
     Status load(const StoredTemplate& from, const PausedSandbox& paused, const SandboxSpec& spec);
     Status boot(const StoredTemplate& from, const SandboxSpec& spec);
     [[nodiscard]] PausedSandbox describe(PauseMode mode) const;
@@ -111,7 +127,8 @@ class SandboxMachine {
     Status release();  // VMM and slot; the files stay
 
     Parts parts_;
-    std::string id_;
+    std::string id_;      // until the hand-over its warm name, like its folder's
+    std::string cgroup_;  // empty: named as it is
     Manifest manifest_;
     std::filesystem::path template_folder_;
     SandboxFolder folder_;

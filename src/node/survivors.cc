@@ -17,8 +17,9 @@ Result<Survivor> adopt_machine(engine::Engine& engine, const TemplateStore& temp
         return fail(ErrorCode::data_loss, "the record is of another sandbox's machine");
     auto found = templates.find_build(record.from.image_id());
     StoredTemplate from{record.from, base_of(folder, found ? found->folder : fs::path())};
-    GB_TRY_ASSIGN(std::unique_ptr<engine::Machine> machine,
-                  engine.adopt(sandbox_machine_spec(folder, from, tag, record.slot), record.process));
+    engine::MachineSpec spec = sandbox_machine_spec(folder, from, tag, record.slot);
+    spec.jail.cgroup_name = record.cgroup_name();
+    GB_TRY_ASSIGN(std::unique_ptr<engine::Machine> machine, engine.adopt(std::move(spec), record.process));
     return Survivor(std::move(record), std::move(from), std::move(machine));
 }
 

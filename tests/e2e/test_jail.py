@@ -2,14 +2,14 @@
 import os
 from pathlib import Path
 
-from conftest import TEMPLATES
+from conftest import TEMPLATES, is_vmm_of
 from test_faults import machines_of
 
 
 def vmm_of(server, sandbox_id: str) -> int:
     instance = (server.data / "instance").read_text().strip()
     for pid in machines_of(instance):
-        if sandbox_id in Path(f"/proc/{pid}/cgroup").read_text():
+        if is_vmm_of(pid, sandbox_id):
             return pid
     raise AssertionError("no VMM found")
 

@@ -41,7 +41,7 @@ class OwnServer(Server):
 @pytest.fixture
 def own():
     tables = nft_tables()
-    server = OwnServer()
+    server = OwnServer("--pool", "0")  # machines are counted
     [table] = nft_tables() - tables
     links = f"gb{table.removeprefix('glovebox_')}-"
     instance = server.instance

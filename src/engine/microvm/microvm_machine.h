@@ -46,6 +46,11 @@ class MicrovmMachine final : public Machine {
     Status load(const SavedFiles& files, AfterLoad after) override;
     Status stop() override;
     Status cont() override;
+    void files_moved(const std::filesystem::path& disk, const std::filesystem::path& memory_image) override {
+        std::lock_guard lock(mutex_);
+        parts_.disk.image = disk;
+        parts_.memory.image = memory_image;
+    }
     Result<CaptureResult> capture(const std::filesystem::path& state) override;
     Result<SaveResult> suspend(const SavedFiles& files, AfterSave after, const Commit& commit) override;
     Status kill() override { return parts_.process.kill(); }
