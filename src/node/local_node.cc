@@ -135,7 +135,14 @@ Status LocalNode::start() {
     pool_options.target = options_.ready_slots;
     slots_ = std::make_unique<net::SlotPool>(*machinery_.network, pool_options);
     watch_host();
-    return take_over_machines();
+    GB_TRY(take_over_machines());
+    disk_retry_ = std::make_unique<DiskRetry>(executor_, pool_, [this] {
+        std::lock_guard lock(mutex_);
+        std::vector<std::shared_ptr<SandboxMachine>> machines;
+        for (const auto& [id, watched] : sandboxes_) machines.push_back(watched->machine);
+        return machines;
+    });
+    return {};
 }
 
 Status LocalNode::take_over_machines() {
@@ -157,6 +164,7 @@ Status LocalNode::take_over_machines() {
 }
 
 LocalNode::~LocalNode() {
+    disk_retry_.reset();
     if (host_watch_) host_watch_->close();
     for (auto& [id, watched] : sandboxes_) watched->close();
     sandboxes_.clear();

@@ -46,6 +46,7 @@ class MicrovmMachine final : public Machine {
     Status load(const SavedFiles& files, AfterLoad after) override;
     Status stop() override;
     Status cont() override;
+    bool retry_full_disk() override;
     Result<CaptureResult> capture(const std::filesystem::path& state) override;
     Result<SaveResult> suspend(const SavedFiles& files, AfterSave after, const Commit& commit) override;
     Status kill() override { return parts_.process.kill(); }
@@ -62,6 +63,7 @@ class MicrovmMachine final : public Machine {
     [[nodiscard]] CgroupUsage usage() const override { return parts_.process.usage(); }
 
   private:
+    Result<std::string> run_state(std::chrono::milliseconds limit);
     Status finish_load(AfterLoad after);
     Status load_memory(const SavedFiles& files);
     Result<SaveResult> save(const SavedFiles& files, AfterSave after, const Commit& commit);
