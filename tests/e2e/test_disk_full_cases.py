@@ -50,6 +50,8 @@ class SmallServer(OwnServer):
 
     def close(self) -> None:
         self.free()
+        if self.process.poll() is not None:
+            self.start()  # to end what a failed test has left
         super().close()
         for path in self.mount.iterdir() if self.mount.exists() else ():
             shutil.rmtree(path, ignore_errors=True)
