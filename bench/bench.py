@@ -1,7 +1,7 @@
 """Measures a running installation. Everything that is compared is measured in turn within one run, several times; figures are
 medians with the 99th percentile where there are enough of them. The machine is shared: read the ratios, not the times.
 
-    bench.py [RUNS] [AREA...]      15 runs of every area unless told; areas: memory, create, commands, agent, control
+    bench.py [RUNS] [AREA...]      15 runs of every area unless told; areas: memory, create, commands, agent, control, pause
 """
 import json
 import os
@@ -15,6 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests/e2e"))
+import snapshots  # noqa: E402
 from agent import bench_agent  # noqa: E402
 from control import bench_control  # noqa: E402
 from conftest import TEMPLATES, Server  # noqa: E402
@@ -33,17 +34,17 @@ def vmm_of(server: Server, sandbox_id: str) -> int:
     raise RuntimeError("no VMM")
 
 
-def bare_job(server: Server, sandbox_id: str, name: str, folder: Path) -> dict:
+def bare_job(server: Server, sandbox_id: str, name: str, folder: Path, templates: Path = Path(TEMPLATES)) -> dict:
     """The command line of a running machine, with the host's paths in it."""
-    manifest = next(m for m in (json.loads(p.read_text()) for p in Path(TEMPLATES).glob("*/manifest.json")) if m["name"] == name)
-    build = Path(TEMPLATES) / manifest["build_id"]
+    manifest = next(m for m in (json.loads(p.read_text()) for p in templates.glob("*/manifest.json")) if m["name"] == name)
+    build = templates / manifest["build_id"]
     argv = Path(f"/proc/{vmm_of(server, sandbox_id)}/cmdline").read_bytes().decode().rstrip("\0").split("\0")
     places = {"/vm/memory": str(build / "memory.img"), "/vm/disk": str(folder / "bare.qcow2"), "/vm/base": str(build / "disk.img")}
     out = []
     for part in argv:
         for inside, outside in places.items():
             part = part.replace(inside, outside)
-        part = re.sub(r"socket,id=(\w+),fd=\d+", r"socket,id=\1,fd={qmp}", part)
+        part = re.sub(r"socket,id=(\w+),fd=\d+[^ ]*", r"socket,id=\1,fd={qmp}", part)
         part = re.sub(r"tap,id=(\w+),fd=\d+", r"tap,id=\1,fd={tap}", part)
         out.append(part.replace("spawn=deny", "spawn=allow"))
     out[0] = "qemu-system-x86_64"
@@ -87,6 +88,19 @@ def bench_create(server: Server, name: str) -> None:
     show(f"QEMU alone, {name}: its guest answers", answered)
     show(f"POST /v2/sandboxes, {name}, no warm pool", ours, answered, "QEMU alone, guest answers")
     show(f"   the same against the earlier mark", ours, running, "QEMU alone, runs")
+
+
+def bench_pause_and_copies() -> None:
+    snapshots.prepare_templates()
+    with snapshots.bench_server() as server, tempfile.TemporaryDirectory() as folder:
+        example = snapshots.Machine(server, "base")
+        job = bare_job(server, example.id, "base", Path(folder), snapshots.TEMPLATES)
+        example.kill()
+        bare_restore(job)  # warms the page cache
+        snapshots.bench_pause(server, RUNS, lambda: bare_restore(job)["answered_ms"])
+        snapshots.bench_cycles(server)
+        snapshots.bench_copies(server, RUNS)
+        snapshots.bench_sharing(server)
 
 
 def bench_commands(server: Server) -> None:
@@ -138,6 +152,7 @@ def main() -> None:
             "commands": lambda: bench_commands(server),
             "agent": lambda: bench_agent(server, RUNS, vmm_of),
             "control": lambda: bench_control(RUNS),
+            "pause": bench_pause_and_copies,
         }
         for name in sys.argv[2:] or areas:
             areas[name]()

@@ -22,8 +22,11 @@ Handler connect(Services services, Timeout rule) {
         GB_CO_TRY_ASSIGN(auto timeout, Fields(body).integer("timeout"));
         if (!timeout && rule == Timeout::required)
             co_return fail(ErrorCode::invalid_argument, "validation error: field 'timeout' is required");
-        GB_CO_TRY_ASSIGN(SandboxView view, co_await services.sandboxes.connect(call.team, call.params["id"],
-                                                                               timeout.value_or(300)));
+        GB_CO_TRY_ASSIGN(auto memory, Fields(body).boolean("memory"));
+        GB_CO_TRY_ASSIGN(SandboxView view,
+                         co_await services.sandboxes.connect(
+                             call.team, call.params["id"], timeout.value_or(300),
+                             memory.value_or(true) ? Sandboxes::Memory::kept : Sandboxes::Memory::dropped));
         co_return co_await call.exchange.response.send_json(
             view.resumed ? 201 : 200, json::serialize(sandbox_json(view, services.domain)));
     };
@@ -46,7 +49,10 @@ Handler pause(Services services) {
         GB_CO_TRY_ASSIGN(json::object body, parse_object(text, true));
         GB_CO_TRY_ASSIGN(auto memory, Fields(body).boolean("memory"));
         const PauseMode mode = memory.value_or(true) ? PauseMode::with_memory : PauseMode::filesystem_only;
-        GB_CO_TRY(co_await services.sandboxes.pause(call.team, call.params["id"], mode));
+        GB_CO_TRY_ASSIGN(auto strict, Fields(body).boolean("strict"));
+        GB_CO_TRY(co_await services.sandboxes.pause(
+            call.team, call.params["id"], mode,
+            strict.value_or(false) ? Sandboxes::Guest::must_answer : Sandboxes::Guest::any));
         co_return co_await call.exchange.response.send(204, {}, "");
     };
 }

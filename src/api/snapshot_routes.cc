@@ -29,8 +29,10 @@ Handler take(Services services) {
         GB_CO_TRY_ASSIGN(auto name, Fields(body).text("name"));
         if (name && name->empty())
             co_return fail(ErrorCode::invalid_argument, "validation error: field 'name' is empty");
+        GB_CO_TRY_ASSIGN(auto memory, Fields(body).boolean("memory"));
+        const PauseMode mode = memory.value_or(true) ? PauseMode::with_memory : PauseMode::filesystem_only;
         GB_CO_TRY_ASSIGN(Snapshot snapshot, co_await services.sandboxes.snapshot(call.team, call.params["id"],
-                                                                                 name.value_or("")));
+                                                                                 name.value_or(""), mode));
         co_return co_await call.exchange.response.send_json(201, json::serialize(snapshot_json(snapshot)));
     };
 }

@@ -16,6 +16,7 @@ void add_serve(CLI::App& app, Action& run);
 void add_env(CLI::App& app, Action& run);
 void add_template(CLI::App& app, Action& run);
 void add_sandbox(CLI::App& app, Action& run);
+void add_snapshot(CLI::App& app, Action& run);
 void add_operator(CLI::App& app, Action& run);  // team, key, usage, plan, node
 void add_events(CLI::App& app, Action& run);    // event, webhook
 void add_doctor(CLI::App& app, Action& run);

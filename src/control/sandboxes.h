@@ -77,7 +77,10 @@ class Sandboxes {
     Result<SandboxView> get(const Team& team, std::string_view id) const;
     Result<ListPage> list(const Team& team, const ListQuery& query) const;
     // Wakes it if it is paused (`resumed`), waits while it is being paused; never shortens.
-    boost::asio::awaitable<Result<SandboxView>> connect(Team team, std::string id, std::int64_t timeout_s);
+    // invalid_argument when its saved memory is not wanted: the file system below it is not one to boot from.
+    enum class Memory { kept, dropped };
+    boost::asio::awaitable<Result<SandboxView>> connect(Team team, std::string id, std::int64_t timeout_s,
+                                                        Memory memory = Memory::kept);
     // The same for a paused one only; failed_precondition when it runs.
     boost::asio::awaitable<Result<SandboxView>> resume(Team team, std::string id, std::int64_t timeout_s);
     // From now on, both ways; 0 or less ends it at once. not_found unless it runs.
@@ -85,13 +88,16 @@ class Sandboxes {
     // Only ever later; what goes beyond the plan is cut. not_found unless it runs.
     boost::asio::awaitable<Status> extend(Team team, std::string id, std::int64_t timeout_s);
     // failed_precondition when it is paused or being paused.
-    boost::asio::awaitable<Status> pause(Team team, std::string id, PauseMode mode);
+    // unavailable when it shall be sure that the guest answers and it does not.
+    enum class Guest { any, must_answer };
+    boost::asio::awaitable<Status> pause(Team team, std::string id, PauseMode mode, Guest guest = Guest::any);
     // Several at once all succeed when it is gone; afterwards it is not_found.
     boost::asio::awaitable<Status> kill(Team team, std::string id);
 
     // Copies a running sandbox; it runs on. `name` may be empty. failed_precondition when one is being taken already, or
     // it is paused.
-    boost::asio::awaitable<Result<Snapshot>> snapshot(Team team, std::string id, std::string name);
+    boost::asio::awaitable<Result<Snapshot>> snapshot(Team team, std::string id, std::string name,
+                                                      PauseMode mode = PauseMode::with_memory);
     // Copies a running sandbox so many times: each runs, as its own sandbox, from the same moment on, or says why not.
     boost::asio::awaitable<Result<std::vector<Result<SandboxView>>>> fork(Team team, std::string id, int count,
                                                                           std::int64_t timeout_s);

@@ -43,11 +43,12 @@ Result<Sandboxes::EntryPtr> Sandboxes::find_to_copy(const Team& team, std::strin
     return entry;
 }
 
-awaitable<Result<Snapshot>> Sandboxes::snapshot(Team team, std::string id, std::string name) {
+awaitable<Result<Snapshot>> Sandboxes::snapshot(Team team, std::string id, std::string name, PauseMode mode) {
     GB_CO_TRY_ASSIGN(EntryPtr entry, find_to_copy(team, id));
     GB_CO_TRY_ASSIGN(Templates::Draft draft, templates_.draft(team, entry->record, name));
     const std::int64_t asked_ms = monotonic_ms();
-    SnapshotSpec spec{entry->record.id, draft.build.id, draft.row.id, draft.row.name, entry->record.env_vars};
+    SnapshotSpec spec{entry->record.id, draft.build.id, draft.row.id, draft.row.name, entry->record.env_vars,
+                      SnapshotSpec::Keep::durable, mode};
     entry->being_copied = true;
     Status taken = co_await node_.snapshot(std::move(spec));
     entry->being_copied = false;

@@ -70,7 +70,7 @@ awaitable<Status> Sandboxes::move_end(EntryPtr entry, std::int64_t ends_ms, Dire
     co_return Status{};
 }
 
-awaitable<Result<SandboxView>> Sandboxes::connect(Team team, std::string id, std::int64_t timeout_s) {
+awaitable<Result<SandboxView>> Sandboxes::connect(Team team, std::string id, std::int64_t timeout_s, Memory memory) {
     const Plan& plan = options_.plans.of(team.plan);
     GB_CO_TRY(check_lifetime(plan, timeout_s));
     for (int tries = 0; tries < 4; ++tries) {
@@ -84,6 +84,12 @@ awaitable<Result<SandboxView>> Sandboxes::connect(Team team, std::string id, std
         if (record.state == killing)
             co_return fail(ErrorCode::failed_precondition, fmt::format("Sandbox \"{}\" is being killed", id));
         if (record.state == paused) {
+            // What the guest had not written yet is in that memory: a boot without it would find a broken file system.
+            if (memory == Memory::dropped && record.paused_with_memory)
+                co_return fail(ErrorCode::invalid_argument,
+                               fmt::format("sandbox_memory_override_disabled: Sandbox \"{}\" was paused with its memory "
+                                           "and can only be resumed with it",
+                                           id));
             Status woken = co_await resume_entry(entry, static_cast<int>(timeout_s));
             if (!woken && woken.error().code == ErrorCode::aborted) continue;  // by somebody else
             if (!woken) co_return std::unexpected(woken.error());
@@ -133,13 +139,16 @@ awaitable<Status> Sandboxes::extend(Team team, std::string id, std::int64_t time
     co_return Status{};
 }
 
-awaitable<Status> Sandboxes::pause(Team team, std::string id, PauseMode mode) {
+awaitable<Status> Sandboxes::pause(Team team, std::string id, PauseMode mode, Guest guest) {
     GB_CO_TRY_ASSIGN(auto entry, find(team, id));
     if (entry->record.state == resuming) co_await settle(entry);
     if (entry->record.state == killing) co_return no_such_sandbox(id);
     if (entry->record.state != running)
         co_return fail(ErrorCode::failed_precondition,
                        fmt::format("Sandbox \"{}\" is already {}", id, to_string(entry->record.state)));
+    if (guest == Guest::must_answer && !co_await node_.telemetry(entry->record.id, 0))
+        co_return fail(ErrorCode::unavailable,
+                       fmt::format("the guest of sandbox \"{}\" does not answer; it runs on", id));
     co_return co_await pause_entry(entry, mode);
 }
 
@@ -338,6 +347,12 @@ awaitable<void> Sandboxes::leave_running() {
             if (is_transition(entry->record.state)) busy = entry;
         if (!busy) break;
         co_await settle(busy);
+    }
+    const auto being_copied = [](const auto& item) { return item.second->being_copied; };
+    asio::steady_timer pause(executor_);
+    while (std::ranges::any_of(entries_, being_copied)) {
+        pause.expires_after(std::chrono::milliseconds(20));
+        co_await pause.async_wait(asio::use_awaitable);
     }
     for (const auto& [id, entry] : entries_) entry->deadline.cancel();
     if (Status seen = store_.see_open_runs(now_ms()); !seen)

@@ -33,6 +33,7 @@ std::string write_manifest(const Manifest& m) {
                                         {"default_user", m.default_user},
                                         {"workdir", m.workdir},
                                         {"env", std::move(env)}};
+    if (m.boots) out["boots"] = true;
     if (!m.image_build.empty()) out["image_build"] = m.image_build;
     if (m.saved)
         out["saved"] = json::object{{"state_bytes", m.saved->state_bytes},
@@ -88,6 +89,7 @@ Result<Manifest> parse_manifest(std::string_view text) {
             if (item.value().is_string()) m.env.emplace(item.key(), item.value().get_string());
     if (const json::value* image = o.if_contains("image_build"); image != nullptr && image->is_string())
         m.image_build = image->get_string();
+    if (const json::value* boots = o.if_contains("boots"); boots != nullptr) m.boots = *boots == true;
     if (const json::value* saved = o.if_contains("saved"); saved != nullptr && saved->is_object()) {
         from = &saved->get_object();
         m.saved = SavedMemory{static_cast<std::uint64_t>(number_of("state_bytes")), text_of("state_sha256"),

@@ -38,6 +38,7 @@ struct Manifest {
     // Of the snapshot of a sandbox: it has no image of its own, but what was written over one.
     std::string image_build;  // the build that image belongs to; empty: this one
     std::optional<SavedMemory> saved;
+    bool boots = false;  // nothing was saved but its disk
 
     // What names the bytes of the memory image.
     [[nodiscard]] const std::string& image_id() const { return image_build.empty() ? info.build_id : image_build; }

@@ -44,6 +44,11 @@ struct SandboxSpec {
     NetworkRequest network;
 };
 
+enum class PauseMode {
+    with_memory,      // processes go on where they were
+    filesystem_only,  // the guest boots again from its disk
+};
+
 // A copy of a running sandbox that others can be started from: memory, processes, files of one moment.
 struct SnapshotSpec {
     std::string sandbox_id;
@@ -54,6 +59,7 @@ struct SnapshotSpec {
         durable,  // it outlives a power failure
         for_now,  // to be started from and removed at once
     } keep = Keep::durable;
+    PauseMode mode = PauseMode::with_memory;  // or those that start from it boot from its disk
 };
 
 // What really runs a sandbox; never what was hoped for.
@@ -64,11 +70,6 @@ struct Isolation {
     std::string vmm;              // "QEMU 7.2.22"
     std::string guest_kernel;
     std::string host_kernel;
-};
-
-enum class PauseMode {
-    with_memory,      // processes go on where they were
-    filesystem_only,  // the guest boots again from its disk
 };
 
 // A sandbox that this machine has, whether or not anybody above still knows it.

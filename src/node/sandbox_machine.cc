@@ -18,7 +18,8 @@ namespace gb {
 namespace fs = std::filesystem;
 namespace {
 
-// A restored guest that is emulated needs its code translated again before its first answer; loaded hosts are slow.
+// A restored guest that is emulated needs its code translated again before its first answer; loaded hosts are
+// slow.
 constexpr std::chrono::seconds kIdentityLimit{30};
 constexpr std::chrono::seconds kFreezeLimit{50};  // the agent thaws after 60
 constexpr std::chrono::seconds kBootLimit{120};
@@ -34,19 +35,21 @@ void tail_lines(const fs::path& path, std::size_t limit, std::deque<std::string>
     }
 }
 
-// What the host's files and the guest say must not look like the client's mistake. Data can be lost only where some
-// was saved: for a new sandbox it is the template that is damaged.
+// What the host's files and the guest say must not look like the client's mistake. Data can be lost only
+// where some was saved: for a new sandbox it is the template that is damaged.
 enum class Data { of_template, of_sandbox };
 Error for_client(Error error, Data data, std::string_view what) {
     using enum ErrorCode;
-    const bool keep = error.code == unavailable || error.code == no_space || error.code == deadline_exceeded ||
-                      error.code == unimplemented || (error.code == data_loss && data == Data::of_sandbox);
+    const bool keep = error.code == unavailable || error.code == no_space ||
+                      error.code == deadline_exceeded || error.code == unimplemented ||
+                      (error.code == data_loss && data == Data::of_sandbox);
     if (!keep) error.code = internal;
     return error.with(what);
 }
 
-// The build's files under names of the sandbox's own: a newer build may replace it while the sandbox is paused. Where
-// that cannot be, on another file system, the sandbox can be resumed as long as the build is there.
+// The build's files under names of the sandbox's own: a newer build may replace it while the sandbox is
+// paused. Where that cannot be, on another file system, the sandbox can be resumed as long as the build is
+// there.
 void keep_base(const StoredTemplate& from, const SandboxFolder& folder) {
     if (!make_dirs(folder.base(), 0711)) return;
     for (const fs::path& file : {from.disk(), from.memory(), from.kernel(), from.initrd()})
@@ -64,7 +67,8 @@ SavedMemory saved_memory(const engine::SaveResult& result) {
 }
 
 // The engine checks the memory as it reads it, and knows nothing of the state.
-Result<engine::SavedFiles> saved_files(const fs::path& state, const fs::path& delta, const SavedMemory& saved) {
+Result<engine::SavedFiles> saved_files(const fs::path& state, const fs::path& delta,
+                                       const SavedMemory& saved) {
     GB_TRY_ASSIGN(const std::string bytes, read_file(state));
     if (sha256_hex(bytes) != saved.state_sha256)
         return fail(ErrorCode::data_loss, "the saved state of the machine is damaged");
@@ -78,7 +82,8 @@ Result<net::EgressPolicy> policy_of(const NetworkRequest& request) {
 }
 
 Result<std::shared_ptr<SandboxMachine>> SandboxMachine::start(const Parts& parts, const StoredTemplate& from,
-                                                              const SandboxSpec& spec, net::EgressPolicy policy) {
+                                                              const SandboxSpec& spec,
+                                                              net::EgressPolicy policy) {
     std::shared_ptr<SandboxMachine> out(new SandboxMachine(parts, spec.id, from));
     if (Status status = out->build(from, spec, std::move(policy)); !status) {
         (void)out->end();
@@ -88,7 +93,8 @@ Result<std::shared_ptr<SandboxMachine>> SandboxMachine::start(const Parts& parts
 }
 
 Result<std::shared_ptr<SandboxMachine>> SandboxMachine::resume(const Parts& parts, const StoredTemplate& from,
-                                                               const PausedSandbox& paused, const SandboxSpec& spec,
+                                                               const PausedSandbox& paused,
+                                                               const SandboxSpec& spec,
                                                                net::EgressPolicy policy) {
     std::shared_ptr<SandboxMachine> out(new SandboxMachine(parts, spec.id, from));
     if (Status status = out->wake(from, paused, spec, std::move(policy)); !status) {
@@ -110,7 +116,8 @@ Status SandboxMachine::place(net::EgressPolicy policy) {
 }
 
 engine::MachineSpec SandboxMachine::machine_spec(const StoredTemplate& from) {
-    engine::MachineSpec machine = sandbox_machine_spec(folder_, from, parts_.machinery.network->tag(), slot_number_);
+    engine::MachineSpec machine =
+        sandbox_machine_spec(folder_, from, parts_.machinery.network->tag(), slot_number_);
     machine.jail.netns_fd = slot_->netns_fd();
     machine.tap = slot_->take_tap();
     return machine;
@@ -175,12 +182,14 @@ Status SandboxMachine::build(const StoredTemplate& from, const SandboxSpec& spec
     StoredTemplate on = from;
     on.base = template_folder_ = base_of(folder_, template_folder_);
 
+    if (from.manifest.boots) return boot(on, spec);
     const std::int64_t placed_us = monotonic_us();
     engine::SavedFiles files(from.state());
     if (from.manifest.saved) {
         GB_TRY_ASSIGN(files, saved_files(from.state(), from.delta(), *from.manifest.saved));
     }
-    GB_TRY_ASSIGN(machine_, parts_.machinery.engine->restore(machine_spec(on), files, engine::AfterLoad::run));
+    GB_TRY_ASSIGN(machine_,
+                  parts_.machinery.engine->restore(machine_spec(on), files, engine::AfterLoad::run));
 
     const std::int64_t restored_us = monotonic_us();
     GB_TRY(introduce(spec, spec.access_token));
@@ -208,13 +217,17 @@ Status SandboxMachine::wake(const StoredTemplate& from, const PausedSandbox& pau
     return {};
 }
 
-Status SandboxMachine::load(const StoredTemplate& from, const PausedSandbox& paused, const SandboxSpec& spec) {
-    GB_TRY_ASSIGN(const engine::SavedFiles files, saved_files(folder_.state(), folder_.memory(), paused.saved));
-    GB_TRY_ASSIGN(machine_, parts_.machinery.engine->restore(machine_spec(from), files, engine::AfterLoad::run));
+Status SandboxMachine::load(const StoredTemplate& from, const PausedSandbox& paused,
+                            const SandboxSpec& spec) {
+    GB_TRY_ASSIGN(const engine::SavedFiles files,
+                  saved_files(folder_.state(), folder_.memory(), paused.saved));
+    GB_TRY_ASSIGN(machine_,
+                  parts_.machinery.engine->restore(machine_spec(from), files, engine::AfterLoad::run));
     Status known = introduce(spec, spec.access_token);
     if (known) known = remember(spec.network);
     if (known) return {};
-    // The guest has run, and its disk is no longer the one that was saved with its memory: what it is now is saved.
+    // The guest has run, and its disk is no longer the one that was saved with its memory: what it is now is
+    // saved.
     if (Status again = save(PauseMode::with_memory); !again)
         log::error("a sandbox could neither be resumed nor paused again",
                    {{"sandbox", id_}, {"error", again.error().message}});
@@ -224,7 +237,8 @@ Status SandboxMachine::load(const StoredTemplate& from, const PausedSandbox& pau
 Status SandboxMachine::boot(const StoredTemplate& from, const SandboxSpec& spec) {
     engine::MachineSpec machine = machine_spec(from);
     machine.kernel = {from.kernel(), from.initrd(), manifest_.command_line};
-    // Its memory begins as the template's, which a kernel does not mind: so it can be paused with its memory later.
+    // Its memory begins as the template's, which a kernel does not mind: so it can be paused with its memory
+    // later.
     GB_TRY_ASSIGN(machine_, parts_.machinery.engine->boot(std::move(machine)));
     const AgentClient agent = guest_link(*slot_);
     GB_TRY(agent.wait_ready(kBootLimit));
@@ -264,25 +278,38 @@ Result<Manifest> SandboxMachine::copy_to(const SnapshotSpec& spec, const fs::pat
                     fmt::format("the template build that sandbox '{}' started from is gone", id_));
     Manifest manifest = manifest_;
     const StoredTemplate copy{manifest, folder};
-    const auto after = spec.keep == SnapshotSpec::Keep::durable ? engine::AfterSave::run : engine::AfterSave::run_unsynced;
-    // The disk belongs to the memory of one moment, so the guest waits for its copy too.
-    GB_TRY_ASSIGN(const engine::SaveResult result,
-                  machine_->suspend({copy.state(), copy.delta()}, after, [&](const engine::SaveResult&) {
-                      return copy_file_sparse(folder_.disk(), copy.overlay(), 0600);
-                  }));
+    if (spec.mode == PauseMode::with_memory) {
+        GB_TRY_ASSIGN(manifest.saved, copy_machine(spec, copy));
+    } else {
+        GB_TRY(check_bootable());
+        GB_TRY(while_frozen(engine::AfterSave::run, [&] { return copy_disk(copy); }));
+        manifest.boots = true;
+    }
     link_base(folder_.base(), folder);
     if (spec.keep == SnapshotSpec::Keep::durable) GB_TRY(sync_path(copy.overlay()));
-    manifest.image_build = manifest_.image_id();
-    manifest.saved = saved_memory(result);
     manifest.info.id = spec.template_id;
     manifest.info.name = spec.name;
     manifest.info.build_id = spec.build_id;
     manifest.info.created_ms = now_ms();
     for (const auto& [name, value] : spec.env_vars) manifest.env[name] = value;
-    log::debug("machine copied", {{"sandbox", id_},
-                                  {"data_pages", result.data_pages},
-                                  {"stopped_ms", result.stopped_for.count()}});
     return manifest;
+}
+
+Status SandboxMachine::copy_disk(const StoredTemplate& copy) {
+    return copy_file_sparse(folder_.disk(), copy.overlay(), 0600);
+}
+
+Result<SavedMemory> SandboxMachine::copy_machine(const SnapshotSpec& spec, const StoredTemplate& copy) {
+    const auto after =
+        spec.keep == SnapshotSpec::Keep::durable ? engine::AfterSave::run : engine::AfterSave::run_unsynced;
+    // The disk belongs to the memory of one moment, so the guest waits for its copy too.
+    GB_TRY_ASSIGN(const engine::SaveResult result,
+                  machine_->suspend({copy.state(), copy.delta()}, after,
+                                    [&](const engine::SaveResult&) { return copy_disk(copy); }));
+    log::debug(
+        "machine copied",
+        {{"sandbox", id_}, {"data_pages", result.data_pages}, {"stopped_ms", result.stopped_for.count()}});
+    return saved_memory(result);
 }
 
 Status SandboxMachine::save(PauseMode mode) {
@@ -308,26 +335,34 @@ Status SandboxMachine::save(PauseMode mode) {
     return {};
 }
 
-Status SandboxMachine::save_filesystem() {
-    if (!has_base("vmlinuz") || !has_base("initrd.img"))
-        return fail(ErrorCode::unimplemented,
-                    fmt::format("template '{0}' has no kernel to boot the sandbox's disk with; run `glovebox template "
-                                "prepare {0}` and make a new sandbox",
-                                manifest_.info.name));
+Status SandboxMachine::check_bootable() const {
+    if (has_base("vmlinuz") && has_base("initrd.img")) return {};
+    return fail(
+        ErrorCode::unimplemented,
+        fmt::format("template '{0}' has no kernel to boot the sandbox's disk with; run `glovebox template "
+                    "prepare {0}` and make a new sandbox",
+                    manifest_.info.name));
+}
+
+Status SandboxMachine::while_frozen(engine::AfterSave after, const std::function<Status()>& act) {
     const AgentClient agent = guest_link(*slot_);
-    auto save = [&]() -> Status {
-        GB_TRY(agent.freeze(kFreezeLimit));
-        GB_TRY(machine_->stop());
+    GB_TRY(agent.freeze(kFreezeLimit));
+    Status done = machine_->stop();
+    if (done) done = act();
+    if (done && after == engine::AfterSave::end) return {};
+    Status goes_on = machine_->cont();
+    (void)agent.thaw(kIdentityLimit);
+    return done ? goes_on : done;
+}
+
+Status SandboxMachine::save_filesystem() {
+    GB_TRY(check_bootable());
+    return while_frozen(engine::AfterSave::end, [&]() -> Status {
         GB_TRY(sync_path(folder_.disk()));
         PausedSandbox paused = describe(PauseMode::filesystem_only);
         GB_TRY_ASSIGN(paused.disk, mark_of(folder_.disk()));
         return put_paused(folder_, paused);
-    };
-    Status saved = save();
-    if (saved) return {};
-    (void)machine_->cont();
-    (void)agent.thaw(kIdentityLimit);
-    return saved;
+    });
 }
 
 PausedSandbox SandboxMachine::describe(PauseMode mode) const {

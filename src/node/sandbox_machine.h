@@ -87,6 +87,7 @@ class SandboxMachine {
         // What it runs on is its own from now on; only the image below is its template's.
         manifest_.image_build = from.manifest.image_id();
         manifest_.saved.reset();
+        manifest_.boots = false;
     }
     void record_locked();
     Status build(const StoredTemplate& from, const SandboxSpec& spec, net::EgressPolicy policy);
@@ -105,6 +106,11 @@ class SandboxMachine {
 
     Status save(PauseMode mode);
     Result<Manifest> copy_to(const SnapshotSpec& spec, const std::filesystem::path& folder);
+    Result<SavedMemory> copy_machine(const SnapshotSpec& spec, const StoredTemplate& copy);
+    Status copy_disk(const StoredTemplate& copy);
+    // Runs `act` with everything on the disk and the guest stopped. An error lets it go on in any case.
+    Status while_frozen(engine::AfterSave after, const std::function<Status()>& act);
+    [[nodiscard]] Status check_bootable() const;
     Status save_filesystem();
     Status release();  // VMM and slot; the files stay
 

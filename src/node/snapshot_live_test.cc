@@ -121,6 +121,29 @@ TEST_F(SnapshotLiveTest, ACopyThatFailsLeavesItRunningAndNothingElse) {
     EXPECT_TRUE(exited_.empty());
 }
 
+TEST_F(SnapshotLiveTest, WithoutMemoryThoseThatStartFromItBoot) {
+    ASSERT_OK(put("/dev/shm/memory", "in memory"));
+    ASSERT_OK(put("/home/user/disk", "on the disk"));
+    SnapshotSpec copied = copy_spec();
+    copied.mode = PauseMode::filesystem_only;
+    Status taken = run(node_->snapshot(copied));
+    if (!taken && taken.error().code == ErrorCode::unimplemented) GTEST_SKIP() << taken.error().message;
+    ASSERT_OK(taken);
+    EXPECT_FALSE(fs::exists(build(copied.build_id, "memory.delta")));
+    ASSERT_OK(put("/home/user/disk", "later")) << "it runs on and can write";
+    const std::string a = other();
+    ASSERT_OK(start_from(copied.build_id, a));
+    EXPECT_EQ(get_of(a, "/home/user/disk").value_or("gone"), "on the disk");
+    EXPECT_FALSE(get_of(a, "/dev/shm/memory").has_value());
+    EXPECT_NE(get_of(a, "/proc/sys/kernel/random/boot_id").value_or(""),
+              get("/proc/sys/kernel/random/boot_id").value_or(""));
+    // Like any other from there on.
+    ASSERT_OK(put_to(a, "/dev/shm/memory", "of a"));
+    ASSERT_OK(run(node_->pause(a, PauseMode::with_memory)));
+    ASSERT_OK(run(node_->resume(spec(a))));
+    EXPECT_EQ(get_of(a, "/dev/shm/memory").value_or("gone"), "of a");
+}
+
 TEST_F(SnapshotLiveTest, DamageIsSaid) {
     auto build_id = copy();
     ASSERT_OK(build_id);

@@ -56,11 +56,13 @@ Result<StoredTemplate> SnapshotStore::find(std::string_view build_id) const {
     if (!is_build_id(build_id) || !fs::is_directory(folder, ec)) return no_such_snapshot(build_id);
     GB_TRY_ASSIGN(const std::string text, read_file(folder / "manifest.json"));
     GB_TRY_ASSIGN(Manifest manifest, parse_manifest(text));
-    if (manifest.info.build_id != build_id || !manifest.saved)
+    if (manifest.info.build_id != build_id || manifest.boots == manifest.saved.has_value())
         return fail(ErrorCode::data_loss, "the manifest is not of this snapshot");
     StoredTemplate out{std::move(manifest), folder};
-    GB_TRY(check_file(out.state(), out.manifest.saved->state_bytes));
-    GB_TRY(check_file(out.delta(), out.manifest.saved->memory_bytes));
+    if (out.manifest.saved) {
+        GB_TRY(check_file(out.state(), out.manifest.saved->state_bytes));
+        GB_TRY(check_file(out.delta(), out.manifest.saved->memory_bytes));
+    }
     if (!fs::is_regular_file(out.overlay(), ec))
         return fail(ErrorCode::data_loss, "the snapshot's disk is missing");
     if (fs::is_regular_file(out.memory(), ec) && fs::is_regular_file(out.disk(), ec)) return out;

@@ -73,6 +73,19 @@ def test_from_create_to_kill(cli, sandbox):
     assert "wasn't found" in again.stdout + again.stderr or "not found" in (again.stdout + again.stderr).lower()
 
 
+def test_snapshots(cli, sandbox, server):
+    cli("sandbox", "exec", sandbox, "echo of then > /dev/shm/memory")
+    made = cli("sandbox", "snapshot", "create", sandbox, "-n", "from-cli")
+    assert "default/from-cli:default" in made.stdout
+    cli("sandbox", "exec", sandbox, "echo later > /dev/shm/memory")
+    assert "default/from-cli" in cli("sandbox", "snapshot", "list").stdout
+    copy = created(cli("sandbox", "create", "from-cli", "--detach").stdout)
+    assert cli("sandbox", "exec", copy, "cat /dev/shm/memory").stdout.strip() == "of then"
+    cli("sandbox", "kill", copy)
+    cli("sandbox", "snapshot", "delete", "default/from-cli:default")
+    assert "from-cli" not in cli("sandbox", "snapshot", "list").stdout
+
+
 def test_exec_of_a_paused_sandbox_wakes_it(cli, sandbox):
     cli("sandbox", "pause", sandbox)
     assert cli("sandbox", "exec", sandbox, "echo awake").stdout.strip() == "awake"
