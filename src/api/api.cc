@@ -48,6 +48,7 @@ Api::Api(Services services) : services_(std::move(services)) {
     add_team_routes(router_, services_);
     add_telemetry_routes(router_, services_);
     add_event_routes(router_, services_);
+    add_disk_routes(router_, services_);
     add_operator_routes(router_, services_);
 }
 

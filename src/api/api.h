@@ -9,6 +9,7 @@
 
 #include "api/router.h"
 #include "api/server_metrics.h"
+#include "control/disk_use.h"
 #include "control/metering.h"
 #include "control/rate_limit.h"
 #include "control/sandboxes.h"
@@ -24,6 +25,7 @@ struct Services {
     boost::asio::thread_pool& pool;  // for reads of the store
     ServerMetrics& metrics;
     TelemetryCollector& telemetry;
+    DiskUsage& disk;
     std::function<std::size_t()> connections;  // open ones, of the server
     Prices prices;
     std::string domain;            // under which sandboxes have host names; empty: none
@@ -38,6 +40,7 @@ void add_snapshot_routes(Router& router, Services services);   // snapshots and 
 void add_team_routes(Router& router, Services services);       // the own team, its metrics and its bill
 void add_telemetry_routes(Router& router, Services services);  // metrics and logs of sandboxes
 void add_event_routes(Router& router, Services services);      // what happened, and webhooks to be told of it
+void add_disk_routes(Router& router, Services services);       // what sandboxes take of the disk, by team
 void add_operator_routes(Router& router, Services services);   // teams, keys, plans, bills of all, nodes, metrics
 
 class Api {

@@ -8,6 +8,7 @@
 #include "api/api.h"
 #include "api/fields.h"
 #include "api/parameters.h"
+#include "api/plan_json.h"
 #include "api/usage_json.h"
 #include "base/clock.h"
 #include "base/ids.h"
@@ -178,15 +179,7 @@ Handler usage(Services services, bool csv) {
 Handler plans(Services services) {
     return [=](Call& call) -> http::awaitable<Status> {
         json::array out;
-        for (const Plan& plan : services.sandboxes.plans().all())
-            out.push_back(json::object{{"name", plan.name},
-                                       {"maxSandboxes", plan.max_sandboxes},
-                                       {"maxLifetimeSeconds", plan.max_lifetime_s},
-                                       {"createsPerSecond", plan.creates_per_second},
-                                       {"requestsPerSecond", plan.requests_per_second},
-                                       {"maxCpuCount", plan.max_cpu_count},
-                                       {"maxMemoryMB", plan.max_memory_mib},
-                                       {"maxDiskMB", plan.max_disk_mib}});
+        for (const Plan& plan : services.sandboxes.plans().all()) out.push_back(plan_json(plan));
         co_return co_await call.exchange.response.send_json(200, json::serialize(out));
     };
 }
@@ -224,6 +217,11 @@ Handler metrics(Services services) {
         gauges.connections = services.connections ? services.connections() : 0;
         gauges.memory_available_bytes = info.memory_available_mib << 20;
         gauges.disk_available_bytes = info.disk_available_mib << 20;
+        // A scrape comes often, and looking at all files is not free. Without an answer the rest is still
+        // true.
+        if (auto rows = co_await services.disk.read(std::chrono::minutes(1)))
+            for (const TeamDisk& row : **rows)
+                gauges.team_disk_bytes[row.team.slug] = row.bytes();
         co_return co_await call.exchange.response.send(
             200, {{"Content-Type", "text/plain; version=0.0.4; charset=utf-8"}}, services.metrics.text(gauges));
     };

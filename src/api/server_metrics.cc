@@ -37,6 +37,10 @@ struct ServerMetrics::Impl {
         prometheus::BuildGauge().Name("glovebox_sandboxes").Help("Sandboxes by state").Register(registry);
     prometheus::Family<prometheus::Gauge>& host =
         prometheus::BuildGauge().Name("glovebox_available_bytes").Help("What the host has left").Register(registry);
+    prometheus::Family<prometheus::Gauge>& disk = prometheus::BuildGauge()
+                                                      .Name("glovebox_disk_bytes")
+                                                      .Help("What the sandboxes of a team take of the disk")
+                                                      .Register(registry);
     prometheus::Gauge& connections = prometheus::BuildGauge()
                                          .Name("glovebox_connections")
                                          .Help("Open connections of clients")
@@ -81,6 +85,8 @@ std::string ServerMetrics::text(const Gauges& gauges) const {
     impl_->sandboxes.Add({{"state", "in_transition"}}).Set(static_cast<double>(gauges.in_transition));
     impl_->host.Add({{"resource", "memory"}}).Set(static_cast<double>(gauges.memory_available_bytes));
     impl_->host.Add({{"resource", "disk"}}).Set(static_cast<double>(gauges.disk_available_bytes));
+    for (const auto& [team, bytes] : gauges.team_disk_bytes)
+        impl_->disk.Add({{"team", team}}).Set(static_cast<double>(bytes));
     impl_->connections.Set(static_cast<double>(gauges.connections));
     impl_->resident.Set(static_cast<double>(resident_bytes()));
     rusage usage{};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -22,6 +23,7 @@ class ServerMetrics {
         std::size_t running = 0, paused = 0, in_transition = 0;
         std::size_t connections = 0;
         std::uint64_t memory_available_bytes = 0, disk_available_bytes = 0;
+        std::map<std::string, std::uint64_t> team_disk_bytes;  // by slug
     };
     // Sets the gauges and writes everything out.
     [[nodiscard]] std::string text(const Gauges& gauges) const;

@@ -3,6 +3,7 @@
 
 #include "api/api.h"
 #include "api/parameters.h"
+#include "api/plan_json.h"
 #include "api/usage_json.h"
 #include "base/clock.h"
 #include "base/offload.h"
@@ -85,6 +86,14 @@ Handler usage(Services services) {
     };
 }
 
+// Clients need it to ask for the longest run that they may have.
+Handler own_plan(Services services) {
+    return [=](Call& call) -> http::awaitable<Status> {
+        const Plan& plan = services.sandboxes.plans().of(call.team.plan);
+        co_return co_await call.exchange.response.send_json(200, json::serialize(plan_json(plan)));
+    };
+}
+
 }  // namespace
 
 void add_team_routes(Router& router, Services services) {
@@ -92,6 +101,7 @@ void add_team_routes(Router& router, Services services) {
     router.add("GET", "/teams/{team}/metrics", metrics(services));
     router.add("GET", "/teams/{team}/metrics/max", most(services));
     router.add("GET", "/glovebox/usage", usage(services));
+    router.add("GET", "/glovebox/plan", own_plan(services));
 }
 
 }  // namespace gb::api

@@ -29,14 +29,8 @@ asio::awaitable<Result<std::string>> exchange(asio::ip::tcp::endpoint where, htt
     GB_CO_TRY_ASSIGN(auto response,
                      co_await connection.request(std::move(head), body, std::size_t{256} << 20));
     if (response.head.status / 100 == 2) co_return std::move(response.body);
-    boost::system::error_code ec;
-    json::value value = json::parse(response.body, ec);
-    std::string message = fmt::format("the server answered {}", response.head.status);
-    if (!ec && value.is_object())
-        if (const json::value* text = value.get_object().if_contains("message");
-            text != nullptr && text->is_string())
-            message = std::string(text->get_string());
-    co_return fail(code_from_http(response.head.status), message);
+    co_return fail(code_from_http(response.head.status),
+                   message_of_answer(response.head.status, response.body));
 }
 
 Result<std::string> running_url(const NodeOptions& options) {
@@ -82,27 +76,48 @@ Result<ServerAddress> find_operator_server(const NodeOptions& options) {
     return out;
 }
 
-Result<std::string> call_api_text(const ServerAddress& server, const std::string& method,
-                                  const std::string& path, const std::string& body) {
-    auto url = boost::urls::parse_uri(server.url);
+Result<ServerPlace> resolve_server(const std::string& text) {
+    auto url = boost::urls::parse_uri(text);
     if (!url || url->scheme() != "http")
-        return fail(ErrorCode::invalid_argument, fmt::format("'{}' is not an http:// URL", server.url));
+        return fail(ErrorCode::invalid_argument, fmt::format("'{}' is not an http:// URL", text));
     asio::io_context io(1);
     asio::ip::tcp::resolver resolver(io);
     boost::system::error_code ec;
-    std::string port = url->port().empty() ? "80" : std::string(url->port().data(), url->port().size());
-    auto places = resolver.resolve(std::string(url->host_address()), port, ec);
+    const std::string port = url->port().empty() ? "80" : std::string(url->port().data(), url->port().size());
+    const std::string name(url->host_address());
+    auto places = resolver.resolve(name, port, ec);
     if (ec || places.empty())
-        return fail(ErrorCode::unavailable,
-                    fmt::format("{} cannot be resolved: {}", server.url, ec.message()));
-    http::RequestHead head{method, path, {{"Host", std::string(url->encoded_host_and_port())}}};
+        return fail(ErrorCode::unavailable, fmt::format("{} cannot be resolved: {}", text, ec.message()));
+    ServerPlace out{places.begin()->endpoint(), std::string(url->encoded_host_and_port()), ""};
+    boost::system::error_code no_address;
+    asio::ip::make_address(name, no_address);
+    // Headers name a sandbox only where the host is no name of another one.
+    out.sandbox_host = no_address && name != "localhost" ? "sandbox." + out.host : out.host;
+    return out;
+}
+
+std::string message_of_answer(int status, std::string_view body) {
+    boost::system::error_code ec;
+    const json::value value = json::parse(body, ec);
+    if (!ec && value.is_object())
+        if (const json::value* text = value.get_object().if_contains("message");
+            text != nullptr && text->is_string())
+            return std::string(text->get_string());
+    return fmt::format("the server answered {}", status);
+}
+
+Result<std::string> call_api_text(const ServerAddress& server, const std::string& method,
+                                  const std::string& path, const std::string& body) {
+    GB_TRY_ASSIGN(ServerPlace place, resolve_server(server.url));
+    asio::io_context io(1);
+    http::RequestHead head{method, path, {{"Host", place.host}}};
     if (server.admin_token.empty())
         head.headers.add("X-API-Key", server.key);
     else
         head.headers.add("X-Admin-Token", server.admin_token);
     if (!body.empty()) head.headers.add("Content-Type", "application/json");
     std::optional<Result<std::string>> result;
-    asio::co_spawn(io, exchange(places.begin()->endpoint(), std::move(head), body),
+    asio::co_spawn(io, exchange(place.endpoint, std::move(head), body),
                    [&](const std::exception_ptr& failure, Result<std::string> value) {
                        if (failure) std::rethrow_exception(failure);
                        result = std::move(value);

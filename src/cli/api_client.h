@@ -2,7 +2,9 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
+#include <boost/asio/ip/tcp.hpp>
 #include <boost/json/value.hpp>
 
 #include "base/result.h"
@@ -23,6 +25,17 @@ Result<ServerAddress> find_server(const NodeOptions& options, bool data_dir_give
 
 // The server of the data folder, for its operator: who may read the admin token there.
 Result<ServerAddress> find_operator_server(const NodeOptions& options);
+
+// Where its plain port is.
+struct ServerPlace {
+    boost::asio::ip::tcp::endpoint endpoint;
+    std::string host;          // the Host of requests to the control plane,
+    std::string sandbox_host;  // and of those that name a sandbox by their headers
+};
+Result<ServerPlace> resolve_server(const std::string& url);
+
+// What an answer that is no success says, for people.
+std::string message_of_answer(int status, std::string_view body);
 
 // The body of the answer as it came.
 Result<std::string> call_api_text(const ServerAddress& server, const std::string& method,

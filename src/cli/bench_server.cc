@@ -81,6 +81,7 @@ int serve(const std::filesystem::path& data, int count, int engine_ms) {
     if (!sandboxes.start()) return 1;
     ingress::Proxy proxy(sandboxes);
     sandboxes.on_gone([&](const std::string& id) { proxy.cut(id); });
+    DiskUsage disk(io.get_executor(), readers, **store, node);
     TelemetryCollector telemetry(io.get_executor(), readers, sandboxes, **store);  // not run: nothing to ask
     api::ServerMetrics metrics;
     api::Api api({.sandboxes = sandboxes,
@@ -88,6 +89,7 @@ int serve(const std::filesystem::path& data, int count, int engine_ms) {
                   .pool = readers,
                   .metrics = metrics,
                   .telemetry = telemetry,
+                  .disk = disk,
                   .connections = {},
                   .prices = {},
                   .domain = {},

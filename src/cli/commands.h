@@ -17,7 +17,8 @@ void add_env(CLI::App& app, Action& run);
 void add_template(CLI::App& app, Action& run);
 void add_sandbox(CLI::App& app, Action& run);
 void add_snapshot(CLI::App& app, Action& run);
-void add_operator(CLI::App& app, Action& run);  // team, key, usage, plan, node
+void add_job(CLI::App& app, Action& run);
+void add_operator(CLI::App& app, Action& run);  // team, key, usage, disk, plan, node
 void add_events(CLI::App& app, Action& run);    // event, webhook
 void add_doctor(CLI::App& app, Action& run);
 

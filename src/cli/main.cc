@@ -26,6 +26,7 @@ int main(int argc, char** argv) {
     gb::cli::add_template(app, run);
     gb::cli::add_sandbox(app, run);
     gb::cli::add_snapshot(app, run);
+    gb::cli::add_job(app, run);
     gb::cli::add_operator(app, run);
     gb::cli::add_events(app, run);
     gb::cli::add_doctor(app, run);

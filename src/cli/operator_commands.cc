@@ -47,6 +47,17 @@ constexpr std::array kUsage{Column{"TEAM", "teamID"},
                             Column{"GIB S", "gibSeconds", right},
                             Column{"USD", "totalUSD", right}};
 
+constexpr std::array kDisk{Column{"TEAM", "slug"},
+                           Column{"RUNNING", "runningCount", right},
+                           Column{"BYTES", "runningBytes", right},
+                           Column{"PAUSED", "pausedCount", right},
+                           Column{"BYTES", "pausedBytes", right},
+                           Column{"SNAPSHOTS", "snapshotCount", right},
+                           Column{"BYTES", "snapshotBytes", right},
+                           Column{"TOTAL", "totalBytes", right}};
+constexpr std::array kDiskSandboxes{Column{"SANDBOX", "sandboxID"}, Column{"TEMPLATE", "alias"},
+                                    Column{"STATE", "state"}, Column{"BYTES", "bytes", right}};
+
 struct Options : AskOptions {
     std::string name, team, id;
     std::optional<std::string> slug, plan, start, end;
@@ -103,6 +114,20 @@ int usage(const Options& options) {
     if (!text) return complain(text.error());
     fmt::print("{}", *text);
     return 0;
+}
+
+int disk(const Options& options) {
+    if (options.team.empty()) return ask(options, "GET", "/admin/disk", table(kDisk));
+    return ask(
+        options, "GET", "/admin/disk?team=" + http::percent_encode(options.team),
+        [](const json::value& answer) {
+            std::string out = format_table(kDisk, answer);
+            if (!answer.is_array()) return out;
+            for (const json::value& team : answer.get_array())
+                if (const json::object* row = team.if_object(); row != nullptr && row->contains("largest"))
+                    out += "\nits largest sandboxes\n" + format_table(kDiskSandboxes, row->at("largest"));
+            return out;
+        });
 }
 
 void add_teams(CLI::App& app, Action& run) {
@@ -172,6 +197,9 @@ void add_operator(CLI::App& app, Action& run) {
                      "Unix seconds, 2026-01-31 or RFC 3339  [30 days before the end]");
     bill->add_option("--end", options->end, "The same  [now]");
     bill->add_flag("--csv", options->csv, "As CSV, with dollars to the billionth")->excludes("--json");
+    add_asking(app, "disk", "What sandboxes and snapshots take of the disk, by team", options, run, [options] {
+        return disk(*options);
+    })->add_option("--team", options->team, "Slug or id of a team, whose largest sandboxes are named  [all]");
     add_asking(*add_group(app, "plan", "Plans of the configuration"), "list", "List plans and their limits",
                options, run, [options] { return ask(*options, "GET", "/glovebox/plans", table(kPlans)); });
     add_asking(*add_group(app, "node", "Machines that run sandboxes"), "list",

@@ -163,19 +163,21 @@ Status serve(const ServeOptions& options) {
     GB_TRY_ASSIGN(std::string admin_token_hash, ensure_admin_token(admin_token_file(options.node)));
     GB_TRY_ASSIGN(std::string seed, token_seed(options.node.data_dir));
 
-    Sandboxes sandboxes(io.get_executor(), readers, *store, *node, {seed, config.plans});
+    Sandboxes sandboxes(io.get_executor(), readers, *store, *node, {seed, config.plans, config.retention});
     GB_TRY(sandboxes.start());
     TelemetryCollector telemetry(io.get_executor(), readers, sandboxes, *store);
     sandboxes.before_end([&](SandboxRecord record) { return telemetry.collect_last(std::move(record)); });
     ingress::Proxy proxy(sandboxes);
     sandboxes.on_gone([&](const std::string& id) { proxy.cut(id); });
     api::ServerMetrics metrics;
+    DiskUsage disk(io.get_executor(), readers, *store, *node);
     http::Server* listening = nullptr;  // the server refers to the handlers, and they ask it this one thing
     api::Api api({.sandboxes = sandboxes,
                   .store = *store,
                   .pool = readers,
                   .metrics = metrics,
                   .telemetry = telemetry,
+                  .disk = disk,
                   .connections = [&] { return listening != nullptr ? listening->connections() : 0; },
                   .prices = config.prices,
                   .domain = config.domain,
@@ -184,12 +186,14 @@ Status serve(const ServeOptions& options) {
     listening = &server;
     tcp::endpoint bound;
     GB_TRY(listen_plain(server, where, bound));
-    asio::cancellation_signal over, telemetry_over;  // a signal has one slot
+    asio::cancellation_signal over, telemetry_over, retention_over;  // a signal has one slot
     Webhooks webhooks(io.get_executor(), *store, readers, {.sender = {.allow_private = config.webhooks_to_private}});
     webhooks.start();
     asio::co_spawn(io,
                    keep_house(*store, readers, {.retention = std::chrono::hours(24 * config.retention_days)}),
                    asio::bind_cancellation_slot(over.slot(), asio::detached));
+    asio::co_spawn(io, apply_retention(sandboxes),
+                   asio::bind_cancellation_slot(retention_over.slot(), asio::detached));
     asio::co_spawn(io, telemetry.run(), asio::bind_cancellation_slot(telemetry_over.slot(), asio::detached));
     asio::signal_set signals(io, SIGINT, SIGTERM);
     signals.async_wait([&](const boost::system::error_code& ec, int signal) {
@@ -200,6 +204,7 @@ Status serve(const ServeOptions& options) {
         server.stop();
         over.emit(asio::cancellation_type::all);
         telemetry_over.emit(asio::cancellation_type::all);
+        retention_over.emit(asio::cancellation_type::all);
         webhooks.stop();
         asio::co_spawn(io, shut_down(server, sandboxes, keep ? Sandboxing::keep : Sandboxing::end),
                        [&](const std::exception_ptr&) { io.stop(); });

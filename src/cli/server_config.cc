@@ -1,5 +1,6 @@
 #include "cli/server_config.h"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -57,6 +58,19 @@ Setter to_rate(double& out) {
         if (!number || !std::isfinite(*number) || *number <= 0 || *number > 1e6 || node.is_boolean())
             return wrong(name, "a number above 0 and up to 1000000");
         out = *number;
+        return {};
+    };
+}
+
+// Days, with fractions, to milliseconds.
+Setter to_days(std::int64_t& out_ms) {
+    return [&out_ms](const toml::node& node, const std::string& name) -> Status {
+        auto number = node.value<double>();
+        if (!number || !std::isfinite(*number) || *number < 0 || *number > 36'500 || node.is_boolean())
+            return wrong(name, "a number of days from 0 to 36500");
+        out_ms = std::llround(*number * 24 * 3'600'000);
+        // What is not nothing must not become it: 0 is for ever.
+        if (*number > 0) out_ms = std::max<std::int64_t>(out_ms, 1);
         return {};
     };
 }
@@ -146,20 +160,22 @@ Result<ServerConfig> parse_server_config(std::string_view text, std::string_view
         }
         return {};
     };
-    Status done = apply(
-        table, "",
-        {{"listen", to_text(address)},
-         {"port", to_number(port, 0, 65535)},
-         {"domain", to_text(out.domain)},
-         {"retention_days", to_number(out.retention_days, 1, 3650)},
-         {"tls", to_table({{"listen", to_text(tls.address)},
-                           {"port", to_number(tls.port, 0, 65535)},
-                           {"certificate", to_text(certificate)},
-                           {"key", to_text(key)}})},
-         {"plans", plans},
-         {"prices", to_table({{"vcpu_second", to_nano(out.prices.vcpu_second_nano)},
-                              {"gib_second", to_nano(out.prices.gib_second_nano)}})},
-         {"webhooks", to_table({{"allow_private", to_flag(out.webhooks_to_private)}})}});
+    Status done = apply(table, "",
+                        {{"listen", to_text(address)},
+                         {"port", to_number(port, 0, 65535)},
+                         {"domain", to_text(out.domain)},
+                         {"retention_days", to_number(out.retention_days, 1, 3650)},
+                         {"retention", to_table({{"paused_days", to_days(out.retention.paused_ms)},
+                                                 {"snapshots_days", to_days(out.retention.snapshots_ms)},
+                                                 {"warn_days", to_days(out.retention.warn_ms)}})},
+                         {"tls", to_table({{"listen", to_text(tls.address)},
+                                           {"port", to_number(tls.port, 0, 65535)},
+                                           {"certificate", to_text(certificate)},
+                                           {"key", to_text(key)}})},
+                         {"plans", plans},
+                         {"prices", to_table({{"vcpu_second", to_nano(out.prices.vcpu_second_nano)},
+                                              {"gib_second", to_nano(out.prices.gib_second_nano)}})},
+                         {"webhooks", to_table({{"allow_private", to_flag(out.webhooks_to_private)}})}});
     if (!done) return broken(done.error());
     if (table.contains("listen")) out.address = address;
     if (table.contains("port")) out.port = port;

@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "control/plans.h"
+#include "control/retention.h"
 
 namespace gb::cli {
 
@@ -28,6 +29,7 @@ struct ServerConfig {
     Plans plans;
     Prices prices;
     int retention_days = 7;                // of events, metrics and logs
+    Retention retention;                   // of what is not running
     bool webhooks_to_private = false;      // whether webhooks may go to private addresses
 };
 

@@ -12,6 +12,11 @@ TEST(ServerConfig, NothingIsTheDefaults) {
     EXPECT_EQ(config->plans.of("pro").max_sandboxes, 100);
     EXPECT_EQ(config->prices.vcpu_second_nano, 14'000);
     EXPECT_EQ(config->prices.gib_second_nano, 4'500);
+    EXPECT_EQ(config->retention.paused_ms, 30LL * 86'400'000);
+    EXPECT_EQ(config->retention.snapshots_ms, 30LL * 86'400'000);
+    EXPECT_EQ(config->retention.warn_ms, 3LL * 86'400'000);
+    EXPECT_EQ(parse_server_config("[retention]\npaused_days = 1e-12", "c")->retention.paused_ms,
+              1);  // not for ever
     EXPECT_FALSE(config->tls);
     EXPECT_FALSE(config->port);
 }
@@ -22,6 +27,10 @@ TEST(ServerConfig, TakesWhatItSays) {
         port = 8080
         domain = "box.example.com"
         retention_days = 30
+        [retention]
+        paused_days = 90
+        snapshots_days = 0
+        warn_days = 0.5
         [tls]
         certificate = "/etc/cert.pem"
         key = "/etc/key.pem"
@@ -37,7 +46,8 @@ TEST(ServerConfig, TakesWhatItSays) {
         gib_second = 0
         [webhooks]
         allow_private = true
-    )", "config");
+    )",
+                                      "config");
     ASSERT_TRUE(config) << config.error().message;
     EXPECT_EQ(*config->port, 8080);
     EXPECT_EQ(config->tls->port, 8443);
@@ -48,6 +58,9 @@ TEST(ServerConfig, TakesWhatItSays) {
     EXPECT_EQ(config->prices.vcpu_second_nano, 20'000);
     EXPECT_EQ(config->prices.gib_second_nano, 0);
     EXPECT_TRUE(config->webhooks_to_private);
+    EXPECT_EQ(config->retention.paused_ms, 90LL * 86'400'000);
+    EXPECT_EQ(config->retention.snapshots_ms, 0);
+    EXPECT_EQ(config->retention.warn_ms, 43'200'000);
 }
 
 TEST(ServerConfig, AMistakeIsNamedAndNothingIsGuessed) {
@@ -65,6 +78,10 @@ TEST(ServerConfig, AMistakeIsNamedAndNothingIsGuessed) {
              {"[plans.pro]\ncreates_per_second = nan", "'plans.pro.creates_per_second'"},
              {"plans = 3", "'plans'"},
              {"[prices]\nvcpu_second = -1", "'prices.vcpu_second'"},
+             {"[retention]\npaused_days = -1", "'retention.paused_days'"},
+             {"[retention]\nwarn_days = \"3\"", "'retention.warn_days'"},
+             {"[retention]\nsnapshots_days = true", "'retention.snapshots_days'"},
+             {"[retention]\ndays = 3", "'retention.days' is no setting"},
              {"[tls]\nport = 1", "needs 'domain'"},
              {"domain = \"a.b\"\n[tls]\nport = 1", "'tls.certificate'"},
              {"[webhooks]\nallow_private = 1", "'webhooks.allow_private'"}}) {

@@ -62,6 +62,21 @@ Event checkpointed_event(const SandboxRecord& record, const BuildRecord& snapsho
                     json::object{{"snapshot_template_id", snapshot.template_id}, {"snapshot_build_id", snapshot.id}});
 }
 
+Event expiring_event(const SandboxRecord& record, std::int64_t remove_ms) {
+    return event_of("expiring", record,
+                    json::object{{"paused_at", rfc3339(record.ends_ms)}, {"remove_at", rfc3339(remove_ms)}});
+}
+
+Event snapshot_expiring_event(const std::string& team_id, const BuildRecord& snapshot, std::int64_t remove_ms) {
+    SandboxRecord source;
+    source.id = snapshot.sandbox_id;
+    source.team_id = team_id;
+    source.template_id = snapshot.template_id;
+    source.build_id = snapshot.id;
+    return event_of("expiring", source,
+                    json::object{{"snapshot_build_id", snapshot.id}, {"remove_at", rfc3339(remove_ms)}});
+}
+
 LogEntry lifecycle_entry(const Event& event) {
     const std::string what = event.type.substr(event.type.rfind('.') + 1);
     LogEntry out{.time_ms = event.time_ms,
@@ -77,6 +92,13 @@ LogEntry lifecycle_entry(const Event& event) {
         end != nullptr && end->is_string()) {
         out.fields["end_at"] = end->get_string();
         out.message = "sandbox timeout moved to " + out.fields["end_at"];
+    }
+    if (const json::value* at = data.get_object().if_contains("remove_at");
+        at != nullptr && at->is_string()) {
+        out.level = "warn";
+        out.fields["remove_at"] = at->get_string();
+        out.message =
+            "sandbox is paused and will be removed at " + out.fields["remove_at"] + " unless it is resumed";
     }
     if (const json::value* reason = data.get_object().if_contains("reason");
         reason != nullptr && reason->is_string()) {

@@ -9,9 +9,11 @@
 
 namespace gb {
 
-inline constexpr std::array<std::string_view, 6> kEventTypes{
+// The contract's, and one of ours: a paused sandbox will be removed ("expiring").
+inline constexpr std::array<std::string_view, 7> kEventTypes{
     "sandbox.lifecycle.created", "sandbox.lifecycle.killed",  "sandbox.lifecycle.updated",
-    "sandbox.lifecycle.paused",  "sandbox.lifecycle.resumed", "sandbox.lifecycle.checkpointed"};
+    "sandbox.lifecycle.paused",  "sandbox.lifecycle.resumed", "sandbox.lifecycle.checkpointed",
+    "sandbox.lifecycle.expiring"};
 
 // Each happens now.
 Event created_event(const SandboxRecord& record);
@@ -21,6 +23,11 @@ Event updated_event(const SandboxRecord& record);  // its end was moved
 Event killed_event(const SandboxRecord& record, const SandboxRun* run, std::string_view reason);
 Event paused_event(const SandboxRecord& record, const SandboxRun& run);
 Event checkpointed_event(const SandboxRecord& record, const BuildRecord& snapshot);  // it was copied and runs on
+// It is paused, and removed at that time unless it is resumed.
+Event expiring_event(const SandboxRecord& record, std::int64_t remove_ms);
+
+// The same of a snapshot, told about the sandbox that it was taken of.
+Event snapshot_expiring_event(const std::string& team_id, const BuildRecord& snapshot, std::int64_t remove_ms);
 
 // The same as an entry of the sandbox's log: logger "sandbox", the host's time.
 LogEntry lifecycle_entry(const Event& event);

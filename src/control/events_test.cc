@@ -51,8 +51,9 @@ TEST(Events, AnEndSaysWhyAndWhatWasUsed) {
 
 TEST(Events, EveryTypeIsListed) {
     SandboxRun run;
-    for (const Event& event : {created_event(record()), resumed_event(record()), updated_event(record()),
-                               killed_event(record(), &run, ""), paused_event(record(), run)})
+    for (const Event& event :
+         {created_event(record()), resumed_event(record()), updated_event(record()),
+          killed_event(record(), &run, ""), paused_event(record(), run), expiring_event(record(), 1)})
         EXPECT_NE(std::ranges::find(kEventTypes, event.type), kEventTypes.end()) << event.type;
 }
 

@@ -1,6 +1,7 @@
 // A node without machines, for tests of what stands above the node: its calls succeed, fail or wait as a test says.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <set>
 
@@ -89,6 +90,13 @@ class FakeNode : public Node {
     Result<NodeInfo> info() override { return NodeInfo{.id = "fake"}; }
     Result<Isolation> isolation(const std::string&) override { return Isolation{}; }
     Result<SandboxUsage> usage(const std::string&) override { return SandboxUsage{}; }
+    Result<std::vector<DiskUse>> disk_use() override {
+        ++disk_walks;
+        std::vector<DiskUse> out;
+        for (const auto& [id, bytes] : disk)
+            if (machines.contains(id) || paused.contains(id)) out.push_back({.id = id, .bytes = bytes});
+        return out;
+    }
     Result<std::vector<std::string>> decisions(const std::string&, std::size_t) override {
         return std::vector<std::string>{};
     }
@@ -106,6 +114,8 @@ class FakeNode : public Node {
     std::map<std::string, int> telemetry_calls, telemetry_answered;  // by sandbox: begun, ended
     std::function<Result<Telemetry>(const std::string&, std::uint64_t)> telemetry_answer;
     int destroyed = 0;
+    std::atomic<int> disk_walks = 0;
+    std::map<std::string, std::uint64_t> disk;  // bytes by sandbox
     std::optional<Error> create_error;
     std::optional<Error> pause_error;
     SandboxSpec last_spec;

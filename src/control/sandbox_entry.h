@@ -1,4 +1,4 @@
-// One sandbox in memory; shared by the two files of Sandboxes, nobody else's business.
+// One sandbox in memory; shared by the files of Sandboxes, nobody else's business.
 #pragma once
 
 #include <limits>

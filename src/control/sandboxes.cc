@@ -62,6 +62,7 @@ void Sandboxes::start_run(Entry& entry, std::int64_t now, std::int64_t ends_ms) 
     record.run_id = random_uuid();
     record.started_ms = now;
     record.ends_ms = ends_ms;
+    record.warned_ms = 0;
     entry.run = {.id = record.run_id,
                  .sandbox_id = record.id,
                  .team_id = record.team_id,

@@ -17,6 +17,7 @@
 #include "control/listing.h"
 #include "control/plans.h"
 #include "control/rate_limit.h"
+#include "control/retention.h"
 #include "control/templates.h"
 #include "node/node.h"
 #include "store/store.h"
@@ -57,6 +58,7 @@ struct Destination {
 struct SandboxesOptions {
     std::string seed;  // secret from which tokens are derived; the same over restarts
     Plans plans;
+    Retention retention;
 };
 
 class Sandboxes {
@@ -104,6 +106,10 @@ class Sandboxes {
     Templates& templates() { return templates_; }
     // Whether a running or paused sandbox was started from it.
     [[nodiscard]] bool uses_build(const std::string& build_id) const;
+    // Warns of paused sandboxes that will be removed, and removes those whose time is over. One at a time;
+    // returns when all is done or the server stops. Not to be cancelled.
+    boost::asio::awaitable<void> apply_retention(std::int64_t now);
+    [[nodiscard]] const Retention& retention() const { return options_.retention; }
 
     // Kills everything that runs, for a shutdown; paused ones stay. From here on nothing is made or woken.
     boost::asio::awaitable<void> kill_all();
@@ -163,6 +169,7 @@ class Sandboxes {
     boost::asio::awaitable<Status> pause_entry(EntryPtr entry, PauseMode mode);
     boost::asio::awaitable<Status> resume_entry(EntryPtr entry, int timeout_s);
     boost::asio::awaitable<void> lifetime_over(EntryPtr entry);
+    boost::asio::awaitable<void> warn_of_removal(EntryPtr entry, std::int64_t now);
     void arm(const EntryPtr& entry);
     void arm_or_end(const EntryPtr& entry);
     boost::asio::awaitable<Result<Plan>> plan_of(std::string team_id);

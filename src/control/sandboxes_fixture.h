@@ -38,6 +38,7 @@ class SandboxesTest : public ::testing::Test {
         SandboxesOptions options;
         options.seed = "seed";
         options.plans.set({.name = "small", .max_sandboxes = 2, .creates_per_second = 1000});
+        options.retention = retention_;
         options.plans.set({.name = "slow", .max_sandboxes = 3, .creates_per_second = 0.1});
         sandboxes_ = std::make_unique<Sandboxes>(io_.get_executor(), pool_, *store_, node_, options);
         ASSERT_TRUE(sandboxes_->start());
@@ -88,6 +89,7 @@ class SandboxesTest : public ::testing::Test {
     asio::thread_pool pool_{2};
     std::unique_ptr<Store> store_;
     FakeNode node_;
+    Retention retention_;
     Team team_{"t1", "One", "one", "small"}, other_{"t2", "Two", "two", "small"};
     std::unique_ptr<Sandboxes> sandboxes_;
     std::vector<std::string> gone_;

@@ -163,6 +163,35 @@ TEST_F(SnapshotsTest, TheyOutliveTheirSourceAndARestart) {
     });
 }
 
+TEST_F(SnapshotsTest, OldOnesAreWarnedOfAndRemovedUnlessTheyAreUsed) {
+    run([&]() -> awaitable<void> {
+        const std::string id = co_await made();
+        const std::string used = co_await taken(id, "used");
+        co_await taken(id, "unused");
+        const std::string unused = node_.last_snapshot.build_id;
+        auto copy = co_await start(used, team_);
+        const Retention retention{.paused_ms = 0, .snapshots_ms = 1000, .warn_ms = 300};
+        const auto in_use = [&](const std::string& build) { return sandboxes_->uses_build(build); };
+        const std::int64_t now = store_->templates()->builds[1].created_ms;
+        co_await sandboxes_->templates().apply_retention(retention, now + 600, in_use);
+        EXPECT_EQ(store_->templates()->builds[1].warned_ms, 0);
+        co_await sandboxes_->templates().apply_retention(retention, now + 800, in_use);
+        co_await sandboxes_->templates().apply_retention(retention, now + 900, in_use);
+        EXPECT_EQ(store_->templates()->builds[1].warned_ms, now + 800);
+        EXPECT_EQ(store_->templates()->builds[0].warned_ms, 0) << "it stays";
+        EXPECT_EQ(std::ranges::count(events(), "expiring"), 1);
+        co_await sandboxes_->templates().apply_retention(retention, now + 1050, in_use);
+        EXPECT_TRUE(node_.snapshot_builds.contains(unused)) << "it was told that there is time";
+        co_await sandboxes_->templates().apply_retention(retention, now + 1100, in_use);
+        EXPECT_FALSE(node_.snapshot_builds.contains(unused));
+        EXPECT_EQ(listed(), Ids{used});
+        EXPECT_TRUE(co_await sandboxes_->kill(team_, copy->record.id));
+        co_await sandboxes_->templates().apply_retention(retention, now + 1100, in_use);
+        co_await sandboxes_->templates().apply_retention(retention, now + 1400, in_use);
+        EXPECT_TRUE(listed().empty());
+    });
+}
+
 TEST_F(SnapshotsTest, OneAtATimeOfOneThatRuns) {
     run([&]() -> awaitable<void> {
         const std::string id = co_await made();

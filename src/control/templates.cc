@@ -242,8 +242,9 @@ awaitable<Status> Templates::remove(Team team, std::string ref, InUse in_use) {
     GB_CO_TRY_ASSIGN(const std::optional<Found> own, find_own(team, ref));
     if (!own) {
         GB_CO_TRY(co_await find_on_node(ref));
-        co_return fail(ErrorCode::permission_denied,
-                       fmt::format("template '{}' belongs to this server; only its operator can remove it", ref));
+        co_return fail(
+            ErrorCode::permission_denied,
+            fmt::format("template '{}' belongs to this server; only its operator can remove it", ref));
     }
     const Found& found = *own;
     const std::string id = found.row->id;
@@ -324,23 +325,6 @@ Result<std::vector<TagRecord>> Templates::tags(const Team& team, const std::stri
         if (tag.template_id == found.row->id) out.push_back(tag);
     std::ranges::sort(out, std::ranges::greater(), &TagRecord::created_ms);
     return out;
-}
-
-std::vector<BuildRecord> Templates::builds() const {
-    std::vector<BuildRecord> out;
-    for (const auto& [id, build] : builds_) out.push_back(build);
-    return out;
-}
-
-awaitable<Status> Templates::remove_build(std::string build_id) {
-    co_return co_await drop({std::move(build_id)}, {});
-}
-
-std::string Templates::team_of_build(const std::string& build_id) const {
-    auto build = builds_.find(build_id);
-    if (build == builds_.end()) return {};
-    auto row = rows_.find(build->second.template_id);
-    return row == rows_.end() ? "" : row->second.team_id;
 }
 
 }  // namespace gb

@@ -17,6 +17,7 @@
 #include <boost/asio/thread_pool.hpp>
 
 #include "base/result.h"
+#include "control/retention.h"
 #include "control/template_name.h"
 #include "node/node.h"
 #include "store/store.h"
@@ -90,11 +91,8 @@ class Templates {
                                                InUse in_use);
     Result<std::vector<TagRecord>> tags(const Team& team, const std::string& ref) const;  // newest first
 
-    // All builds, for retention.
-    [[nodiscard]] std::vector<BuildRecord> builds() const;
-    // Removes a build with its tags, and its template when it was the last.
-    boost::asio::awaitable<Status> remove_build(std::string build_id);
-    [[nodiscard]] std::string team_of_build(const std::string& build_id) const;  // empty: unknown
+    // Warns of snapshots that will be removed, and removes those whose time is over and that nobody uses.
+    boost::asio::awaitable<void> apply_retention(Retention retention, std::int64_t now, InUse in_use);
 
   private:
     struct Found {

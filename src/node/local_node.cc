@@ -22,6 +22,7 @@
 #include "base/offload.h"
 #include "http/client.h"
 #include "node/agent_client.h"
+#include "node/folder_size.h"
 #include "node/loopback.h"
 #include "node/telemetry_message.h"
 
@@ -546,6 +547,25 @@ Result<SandboxUsage> LocalNode::usage(const std::string& id) {
     auto machine = find(id);
     if (!machine) return fail(ErrorCode::not_found, fmt::format("no sandbox '{}' on this machine", id));
     return machine->usage();
+}
+
+Result<std::vector<DiskUse>> LocalNode::disk_use() {
+    GB_TRY_ASSIGN(auto sandboxes, held());
+    std::vector<DiskUse> out;
+    for (const HeldSandbox& sandbox : sandboxes) {
+        auto bytes = own_bytes(options_.data_dir / "sandboxes" / sandbox.id);
+        if (!bytes && bytes.error().code == ErrorCode::not_found) continue;  // it has ended meanwhile
+        if (!bytes) return std::unexpected(bytes.error());
+        out.push_back({.id = sandbox.id, .kind = DiskKind::sandbox, .bytes = *bytes});
+    }
+    GB_TRY_ASSIGN(auto builds, snapshots_.list());
+    for (const std::string& id : builds) {
+        auto bytes = own_bytes(options_.data_dir / "snapshots" / id);
+        if (!bytes && bytes.error().code == ErrorCode::not_found) continue;
+        if (!bytes) return std::unexpected(bytes.error());
+        out.push_back({.id = id, .kind = DiskKind::build, .bytes = *bytes});
+    }
+    return out;
 }
 
 Result<std::vector<std::string>> LocalNode::decisions(const std::string& id, std::size_t limit) {

@@ -46,6 +46,7 @@ class LocalNode final : public Node {
     Result<NodeInfo> info() override;
     Result<Isolation> isolation(const std::string& id) override;
     Result<SandboxUsage> usage(const std::string& id) override;
+    Result<std::vector<DiskUse>> disk_use() override;
     Result<std::vector<std::string>> decisions(const std::string& id, std::size_t limit) override;
     void on_exit(std::function<void(std::string, std::string)> callback) override {
         on_exit_ = std::move(callback);

@@ -92,6 +92,18 @@ struct SandboxUsage {
     std::uint64_t private_bytes = 0;  // memory that only this sandbox uses
 };
 
+enum class DiskKind {
+    sandbox,  // its folder
+    build,    // a captured state that sandboxes start from
+};
+
+// What something that is kept here takes of this machine's disk.
+struct DiskUse {
+    std::string id;  // of the sandbox or the build
+    DiskKind kind = DiskKind::sandbox;
+    std::uint64_t bytes = 0;  // blocks that are really written; files that others hold too are not counted
+};
+
 // What a guest says about its use of its machine. Untrusted: well-formed, but perhaps untrue.
 struct GuestMetrics {
     // Of all processors together, since the guest took its identity.
@@ -159,6 +171,10 @@ class Node {
     virtual Result<NodeInfo> info() = 0;
     virtual Result<Isolation> isolation(const std::string& id) = 0;
     virtual Result<SandboxUsage> usage(const std::string& id) = 0;
+
+    // Of everything held, running or paused. Looks at every file: not for the event loop. What goes away
+    // meanwhile is left out.
+    virtual Result<std::vector<DiskUse>> disk_use() = 0;
 
     // What the guest of a running sandbox counts, and its log entries after a sequence. Takes 2 s at most,
     // and no thread: deadline_exceeded, unavailable; internal when the answer is none of our agent.

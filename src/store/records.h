@@ -46,6 +46,7 @@ struct SandboxRecord {
     bool auto_pause_memory = true;    // with memory, or the file system only
     bool auto_resume = false;         // on traffic
     bool paused_with_memory = true;   // while paused: what was kept
+    std::int64_t warned_ms = 0;  // while paused: when its team was told that it will be removed; 0: was not
     bool public_traffic = true;       // false: its ports ask for the traffic token
     std::string mask_request_host;    // Host header that its services see, "${PORT}" replaced; empty: as it came
     std::optional<bool> allow_internet_access;         // as the client gave it
@@ -72,6 +73,7 @@ struct BuildRecord {
     int memory_mib = 0;
     int disk_mib = 0;
     std::int64_t created_ms = 0;
+    std::int64_t warned_ms = 0;  // when its team was told that it will be removed; 0: it was not
 };
 
 // A name of a build inside its template; "default" is meant when none is said.

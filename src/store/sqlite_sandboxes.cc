@@ -35,11 +35,11 @@ constexpr const char* kSandboxColumns =
     "cpu_count, "
     "memory_mib, disk_mib, secure, auto_pause, auto_pause_memory, auto_resume, paused_with_memory, "
     "public_traffic, "
-    "mask_request_host, allow_internet_access, network, allow_out, deny_out, metadata, env_vars";
+    "mask_request_host, allow_internet_access, network, allow_out, deny_out, metadata, env_vars, warned_ms";
 
 void put(SqliteConnection& db, const SandboxRecord& r) {
     auto s = db.prepare(std::string("INSERT OR REPLACE INTO sandbox (") + kSandboxColumns +
-                        ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+                        ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
     SQLite::bind(*s, r.id, r.team_id, r.template_id, r.template_name, r.build_id, to_text(r.state), r.run_id,
                  r.started_ms, r.ends_ms, r.timeout_s, r.cpu_count, r.memory_mib, r.disk_mib,
                  r.secure ? 1 : 0, r.auto_pause ? 1 : 0, r.auto_pause_memory ? 1 : 0, r.auto_resume ? 1 : 0,
@@ -53,6 +53,7 @@ void put(SqliteConnection& db, const SandboxRecord& r) {
     s->bind(24, sqlite::to_json(r.deny_out));
     s->bind(25, sqlite::to_json(r.metadata));
     s->bind(26, sqlite::to_json(r.env_vars));
+    s->bind(27, r.warned_ms);
     s->exec();
 }
 
@@ -84,6 +85,7 @@ SandboxRecord read_sandbox(SQLite::Statement& q) {
     r.deny_out = sqlite::list_of(q.getColumn(23).getString());
     r.metadata = sqlite::map_of(q.getColumn(24).getString());
     r.env_vars = sqlite::map_of(q.getColumn(25).getString());
+    r.warned_ms = q.getColumn(26).getInt64();
     return r;
 }
 

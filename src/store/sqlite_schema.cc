@@ -8,7 +8,7 @@ namespace gb {
 namespace {
 
 // Each entry takes the schema one version further; entries are never changed once released.
-constexpr std::array<const char*, 4> kMigrations{
+constexpr std::array<const char*, 5> kMigrations{
     R"sql(
     CREATE TABLE team (
         id TEXT PRIMARY KEY, name TEXT NOT NULL, slug TEXT NOT NULL UNIQUE,
@@ -82,12 +82,16 @@ constexpr std::array<const char*, 4> kMigrations{
     CREATE TABLE build (
         id TEXT PRIMARY KEY, template_id TEXT NOT NULL REFERENCES template(id) ON DELETE CASCADE,
         sandbox_id TEXT NOT NULL, cpu_count INTEGER NOT NULL, memory_mib INTEGER NOT NULL, disk_mib INTEGER NOT NULL,
-        created_ms INTEGER NOT NULL) STRICT;
+        created_ms INTEGER NOT NULL, warned_ms INTEGER NOT NULL DEFAULT 0) STRICT;
     CREATE INDEX build_template ON build(template_id);
     CREATE TABLE tag (
         template_id TEXT NOT NULL, tag TEXT NOT NULL, build_id TEXT NOT NULL REFERENCES build(id) ON DELETE CASCADE,
         created_ms INTEGER NOT NULL, PRIMARY KEY (template_id, tag)) STRICT, WITHOUT ROWID;
     CREATE INDEX tag_build ON tag(build_id);
+    )sql",
+    // When its team was told that a paused sandbox will be removed.
+    R"sql(
+    ALTER TABLE sandbox ADD COLUMN warned_ms INTEGER NOT NULL DEFAULT 0;
     )sql",
 };
 

@@ -17,11 +17,11 @@ void sqlite::put_templates(SqliteConnection& db, const Change& change) {
     }
     for (const BuildRecord& b : change.put_builds) {
         auto s = db.prepare(
-            "INSERT INTO build (id, template_id, sandbox_id, cpu_count, memory_mib, disk_mib, created_ms) "
-            "VALUES "
-            "(?,?,?,?,?,?,?)");
+            "INSERT INTO build (id, template_id, sandbox_id, cpu_count, memory_mib, disk_mib, created_ms, "
+            "warned_ms) VALUES "
+            "(?,?,?,?,?,?,?,?) ON CONFLICT(id) DO UPDATE SET warned_ms=excluded.warned_ms");
         SQLite::bind(*s, b.id, b.template_id, b.sandbox_id, b.cpu_count, b.memory_mib, b.disk_mib,
-                     b.created_ms);
+                     b.created_ms, b.warned_ms);
         s->exec();
     }
     for (const TagRecord& t : change.put_tags) {
@@ -56,14 +56,14 @@ Result<TemplateRows> SqliteStore::templates() {
                                      templates->getColumn(2).getString(),
                                      templates->getColumn(3).getInt64()});
         auto builds = db.prepare(
-            "SELECT id, template_id, sandbox_id, cpu_count, memory_mib, disk_mib, created_ms FROM build "
-            "ORDER BY "
-            "created_ms");
+            "SELECT id, template_id, sandbox_id, cpu_count, memory_mib, disk_mib, created_ms, warned_ms FROM "
+            "build "
+            "ORDER BY created_ms");
         while (builds->executeStep())
             out.builds.push_back({builds->getColumn(0).getString(), builds->getColumn(1).getString(),
                                   builds->getColumn(2).getString(), builds->getColumn(3).getInt(),
                                   builds->getColumn(4).getInt(), builds->getColumn(5).getInt(),
-                                  builds->getColumn(6).getInt64()});
+                                  builds->getColumn(6).getInt64(), builds->getColumn(7).getInt64()});
         auto tags = db.prepare("SELECT template_id, tag, build_id, created_ms FROM tag");
         while (tags->executeStep())
             out.tags.push_back({tags->getColumn(0).getString(), tags->getColumn(1).getString(),

@@ -57,6 +57,13 @@ TEST_F(StoreTest, TemplatesTheirBuildsAndTheirTags) {
     EXPECT_EQ(rows->tags[0].created_ms, 6);
 
     change = {};
+    change.put_builds = {rows->builds[1]};
+    change.put_builds[0].warned_ms = 77;
+    ASSERT_TRUE(store_->commit(change));
+    EXPECT_EQ(store_->templates()->builds[1].warned_ms, 77);
+    EXPECT_EQ(store_->templates()->tags.size(), 3U) << "it is the same row";
+
+    change = {};
     change.put_templates = {{"w", "t1", "name", 1}};
     EXPECT_EQ(store_->commit(change).error().code, ErrorCode::already_exists) << "one team, one name";
     change = {};
@@ -97,6 +104,7 @@ TEST_F(StoreTest, SandboxesSurviveAReopening) {
     record.auto_pause_memory = record.paused_with_memory = record.public_traffic = false;
     record.mask_request_host = "localhost:${PORT}";
     record.timeout_s = 77;
+    record.warned_ms = 1234567890000;
     ASSERT_TRUE(store_->commit({.put_sandboxes = {record}}));
     open();
     auto rows = store_->sandboxes();
@@ -115,6 +123,7 @@ TEST_F(StoreTest, SandboxesSurviveAReopening) {
     EXPECT_FALSE((*rows)[0].auto_pause_memory || (*rows)[0].paused_with_memory || (*rows)[0].public_traffic);
     EXPECT_EQ((*rows)[0].mask_request_host, record.mask_request_host);
     EXPECT_EQ((*rows)[0].timeout_s, 77);
+    EXPECT_EQ((*rows)[0].warned_ms, record.warned_ms);
     ASSERT_TRUE(store_->commit({.remove_sandboxes = {"i1"}}));
     ASSERT_TRUE(store_->commit({.remove_sandboxes = {"i1"}}));
     EXPECT_TRUE(store_->sandboxes()->empty());
@@ -299,6 +308,25 @@ TEST_F(StoreTest, AFileOfTheFirstVersionIsBroughtUpToDate) {
     ASSERT_TRUE(store) << store.error().message;
     EXPECT_EQ((*store)->team_of_key("h")->value().plan, "pro");
     EXPECT_TRUE((*store)->sandboxes()->empty());
+}
+
+TEST_F(StoreTest, SandboxesOfTheFourthVersionWereNotWarnedOfAnything) {
+    SandboxRecord record;
+    record.id = "i1";
+    record.team_id = "t1";
+    record.state = SandboxState::paused;
+    record.metadata = {{"a", "b"}};
+    ASSERT_TRUE(store_->commit({.put_sandboxes = {record}}));
+    store_.reset();
+    {
+        SQLite::Database db(dir_ / "db", SQLite::OPEN_READWRITE);
+        db.exec("ALTER TABLE sandbox DROP COLUMN warned_ms; PRAGMA user_version=4;");
+    }
+    open();
+    auto rows = store_->sandboxes();
+    ASSERT_TRUE(rows && rows->size() == 1);
+    EXPECT_EQ((*rows)[0].warned_ms, 0);
+    EXPECT_EQ((*rows)[0].metadata, record.metadata);
 }
 
 TEST_F(StoreTest, AFileOfANewerVersionIsRefused) {
