@@ -52,8 +52,11 @@ awaitable<Result<Snapshot>> Sandboxes::snapshot(Team team, std::string id, std::
     entry->being_copied = true;
     Status taken = co_await node_.snapshot(std::move(spec));
     entry->being_copied = false;
-    if (!taken && entry->record.state != running) co_return no_such_sandbox(id);  // it ended meanwhile
-    if (!taken) co_return std::unexpected(taken.error());
+    if (!taken) {
+        // If it ended or was paused meanwhile, that is what to say.
+        if (auto still = find_to_copy(team, id); !still) co_return std::unexpected(still.error());
+        co_return std::unexpected(taken.error());
+    }
     Event event = checkpointed_event(entry->record, draft.build);
     auto out = co_await templates_.publish(std::move(team), std::move(draft), std::move(event));
     if (out)
@@ -100,7 +103,7 @@ awaitable<Result<std::vector<Result<SandboxView>>>> Sandboxes::fork(Team team, s
             (void)fork->move_to(killing);
             forget(*fork);
         }
-        if (source->record.state != running) co_return no_such_sandbox(id);
+        if (auto still = find_to_copy(team, id); !still) co_return std::unexpected(still.error());
         co_return std::unexpected(taken.error());
     }
     const std::int64_t copied_ms = monotonic_ms();

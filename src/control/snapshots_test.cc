@@ -237,6 +237,33 @@ TEST_F(SnapshotsTest, ASourceThatIsKilledMeanwhileIsNotFound) {
     });
 }
 
+TEST_F(SnapshotsTest, ASourceThatIsPausedMeanwhileIsToBeResumedFirst) {
+    run([&]() -> awaitable<void> {
+        const std::string id = co_await made();
+        node_.snapshot_delay_ms = 100;
+        ErrorCode taken = ErrorCode::unknown, forked = ErrorCode::unknown;
+        asio::co_spawn(io_, sandboxes_->snapshot(team_, id, ""),
+                       [&](const std::exception_ptr&, Result<Snapshot> done) {
+                           if (!done) taken = done.error().code;
+                       });
+        co_await sleep(20);
+        EXPECT_TRUE(co_await sandboxes_->pause(team_, id, PauseMode::with_memory));
+        co_await sleep(200);
+        EXPECT_EQ(taken, ErrorCode::failed_precondition);
+        EXPECT_TRUE(co_await sandboxes_->resume(team_, id, 60));
+        asio::co_spawn(io_, sandboxes_->fork(team_, id, 1, 60),
+                       [&](const std::exception_ptr&, Result<std::vector<Result<SandboxView>>> done) {
+                           if (!done) forked = done.error().code;
+                       });
+        co_await sleep(20);
+        EXPECT_TRUE(co_await sandboxes_->pause(team_, id, PauseMode::with_memory));
+        co_await sleep(200);
+        EXPECT_EQ(forked, ErrorCode::failed_precondition);
+        EXPECT_TRUE(listed().empty());
+        EXPECT_EQ(sandboxes_->counts().running, 0U);
+    });
+}
+
 TEST_F(SnapshotsTest, ForksAreSandboxesOfTheirOwn) {
     team_.plan = "pro";
     run([&]() -> awaitable<void> {

@@ -127,6 +127,10 @@ class Machine {
 
     // Its files have other names from now on. The running machine does not mind; saving it does.
     virtual void files_moved(const std::filesystem::path& disk, const std::filesystem::path& memory_image) = 0;
+    // A guest that finds the host's disk full is stopped, its request kept. Lets one that was stopped so try
+    // again, and says whether it was. For a timer: costs nothing while nothing has happened, and does nothing
+    // while another call is under way.
+    virtual bool retry_full_disk() = 0;
 
     // Ends this machine and leaves its memory image, its disk and `state` as a template's: synced, owned by
     // root, read-only. failed_precondition unless the memory is mapped shared.

@@ -160,6 +160,12 @@ Status LocalNode::start() {
     watch_host();
     GB_TRY(take_over_machines());
     open_warm_pool();
+    disk_retry_ = std::make_unique<DiskRetry>(executor_, pool_, [this] {
+        std::lock_guard lock(mutex_);
+        std::vector<std::shared_ptr<SandboxMachine>> machines;
+        for (const auto& [id, watched] : sandboxes_) machines.push_back(watched->machine);
+        return machines;
+    });
     return {};
 }
 
@@ -183,6 +189,7 @@ Status LocalNode::take_over_machines() {
 
 LocalNode::~LocalNode() {
     warm_.reset();
+    disk_retry_.reset();
     if (host_watch_) host_watch_->close();
     for (auto& [id, watched] : sandboxes_) watched->close();
     sandboxes_.clear();

@@ -15,6 +15,7 @@
 
 #include "base/unique_fd.h"
 #include "net/slot_pool.h"
+#include "node/disk_retry.h"
 #include "node/machinery.h"
 #include "node/node.h"
 #include "node/sandbox_machine.h"
@@ -104,6 +105,7 @@ class LocalNode final : public Node {
     mutable std::mutex mutex_;
     std::unordered_map<std::string, std::shared_ptr<Watched>> sandboxes_;
     std::function<void(std::string, std::string)> on_exit_;
+    std::unique_ptr<DiskRetry> disk_retry_;
 };
 
 }  // namespace gb

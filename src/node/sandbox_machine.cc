@@ -424,6 +424,11 @@ Status SandboxMachine::end() {
     return {};
 }
 
+bool SandboxMachine::retry_full_disk() {
+    std::unique_lock lock(end_mutex_, std::try_to_lock);
+    return lock && life_ == Life::running && machine_->retry_full_disk();
+}
+
 std::string SandboxMachine::last_words() const {
     std::string console = machine_->console_tail();
     std::size_t panic = console.rfind("Kernel panic");

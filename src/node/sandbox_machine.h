@@ -76,6 +76,10 @@ class SandboxMachine {
     [[nodiscard]] std::string last_words() const;  // why it may have ended, from its console
     [[nodiscard]] Result<SandboxUsage> usage() const;
 
+    // Lets a guest that waits for room on the host's disk try again, and says whether it waited. Never waits
+    // long.
+    bool retry_full_disk();
+
     // Moves what waits in the kernel into the log.
     void record_decisions();
     void record(const net::Decision& decision);  // one that was made outside of the slot

@@ -130,7 +130,7 @@ TEST_F(SnapshotLiveTest, WithoutMemoryThoseThatStartFromItBoot) {
     if (!taken && taken.error().code == ErrorCode::unimplemented) GTEST_SKIP() << taken.error().message;
     ASSERT_OK(taken);
     EXPECT_FALSE(fs::exists(build(copied.build_id, "memory.delta")));
-    ASSERT_OK(put("/home/user/disk", "later")) << "it runs on and can write";
+    ASSERT_OK(put("/home/user/disk", "later"));  // it runs on and can write
     const std::string a = other();
     ASSERT_OK(start_from(copied.build_id, a));
     EXPECT_EQ(get_of(a, "/home/user/disk").value_or("gone"), "on the disk");

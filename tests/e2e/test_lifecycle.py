@@ -1,5 +1,4 @@
 """Pausing, waking, ends of lifetimes, and what is told of them, over the bare API (contract 2.6, 7.1 to 7.4)."""
-import http.client
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -45,67 +44,6 @@ def test_several_pauses_have_one_winner_and_several_connects_all_win(server, mak
     assert health(server, sandbox)[0] == 204
 
 
-def test_connect_while_it_is_being_paused_gets_it_running(server, make):
-    sandbox = make()
-    path = f"/sandboxes/{sandbox['sandboxID']}"
-    with ThreadPoolExecutor(2) as pool:
-        pause = pool.submit(server.request, "POST", f"{path}/pause", {})
-        connect = pool.submit(server.request, "POST", f"/v2{path}/connect", {})
-        assert connect.result()[0] in (200, 201)
-        assert pause.result()[0] in (204, 409)
-    if state(server, sandbox["sandboxID"]) == "paused":  # the connect came first
-        assert server.request("POST", f"/v2{path}/connect", {})[0] == 201
-    assert health(server, sandbox)[0] == 204
-
-
-def test_kills_at_once_all_succeed_and_then_it_is_gone(server, make):
-    sandbox = make()
-    path = f"/sandboxes/{sandbox['sandboxID']}"
-    with ThreadPoolExecutor(4) as pool:
-        killed = [f.result()[0] for f in [pool.submit(server.request, "DELETE", path) for _ in range(4)]]
-    assert set(killed) <= {204, 404} and 204 in killed
-    assert server.request("DELETE", path)[0] == 404
-    assert health(server, sandbox)[1]["message"] == "The sandbox was not found"
-
-
-def test_kill_while_it_is_being_paused_leaves_nothing(server, make):
-    sandbox = make()
-    path = f"/sandboxes/{sandbox['sandboxID']}"
-    with ThreadPoolExecutor(2) as pool:
-        pause = pool.submit(server.request, "POST", f"{path}/pause", {})
-        assert pool.submit(server.request, "DELETE", path).result()[0] == 204
-        assert pause.result()[0] in (204, 404, 409)
-    assert server.request("GET", path)[0] == 404
-    eventually(lambda: not (server.data / "sandboxes" / sandbox["sandboxID"]).exists())
-
-
-def test_s7_a_chunked_body_of_a_pause_counts(server, make):
-    sandbox = make()
-    host, port = server.url.removeprefix("http://").split(":")
-
-    def post(path: str, *pieces: bytes) -> int:
-        connection = http.client.HTTPConnection(host, int(port), timeout=60)
-        connection.request("POST", path, iter(pieces), {"X-API-Key": server.key, "Content-Type": "application/json"}, encode_chunked=True)
-        status = connection.getresponse().status
-        connection.close()
-        return status
-
-    path = f"/sandboxes/{sandbox['sandboxID']}"
-    assert post(f"{path}/pause", b'{"mem', b'ory":"no"}') == 400  # it was read
-    assert post(f"{path}/pause") == 204  # and an empty one is an empty one
-    assert post(f"/v2{path}/connect", b'{"timeout"', b":60}") == 201
-
-
-def test_s10_timeouts_that_end_at_once_are_refused_where_they_begin_something(server, make):
-    sandbox = make()
-    path = f"/sandboxes/{sandbox['sandboxID']}"
-    for timeout in (0, -1):
-        assert server.request("POST", "/v2/sandboxes", {"templateID": "base", "timeout": timeout})[0] == 400
-        assert server.request("POST", f"{path}/connect", {"timeout": timeout})[0] == 400
-    assert server.request("POST", f"{path}/connect", {"timeout": 25 * 3600})[0] == 400
-    assert server.request("POST", f"{path}/timeout", {"timeout": 25 * 3600})[0] == 400
-
-
 def test_a_lifetime_that_pauses_and_traffic_that_wakes(server, make):
     sandbox = make(timeout=3, autoPause=True, autoResume={"enabled": True})
     detail = server.request("GET", f"/sandboxes/{sandbox['sandboxID']}")[1]
@@ -115,14 +53,6 @@ def test_a_lifetime_that_pauses_and_traffic_that_wakes(server, make):
     assert state(server, sandbox["sandboxID"]) == "paused"
     assert health(server, sandbox, **{"X-Access-Token": sandbox["envdAccessToken"]})[0] == 204
     assert state(server, sandbox["sandboxID"]) == "running"
-
-
-def test_s9_connect_keeps_the_policy_and_never_shortens(server, make):
-    sandbox = make(timeout=600, autoPause=True)
-    before = server.request("GET", f"/sandboxes/{sandbox['sandboxID']}")[1]
-    server.request("POST", f"/v2/sandboxes/{sandbox['sandboxID']}/connect", {"timeout": 5})
-    after = server.request("GET", f"/sandboxes/{sandbox['sandboxID']}")[1]
-    assert after["endAt"] == before["endAt"] and after["lifecycle"] == before["lifecycle"]
 
 
 def test_events_tell_the_whole_life(server, make):

@@ -53,11 +53,13 @@ std::string memory_option(const MachineSpec& spec, const CommandLineOptions& opt
 
 // cache=unsafe: the guest's flushes reach the host's page cache, not the platter. A running sandbox does not
 // survive its host anyway, and what is kept (capture, pause) is synced by whoever keeps it. Image locks are
-// off because the base is shared by design and the overlay has one machine.
+// off because the base is shared by design and the overlay has one machine. When the host's disk is full the
+// guest is stopped with its request kept (Machine::retry_full_disk): an error would reach whoever syncs, but
+// what a file system has not written of its own records it forgets. Other errors are the guest's to know.
 std::string drive_option(const MachineSpec& spec) {
     std::string common = fmt::format(
         "id=disk,if=none,file.driver=file,file.filename={},file.locking=off,cache=unsafe,discard=unmap,"
-        "detect-zeroes=unmap,rerror=report,werror=report",
+        "detect-zeroes=unmap,rerror=report,werror=enospc",
         kJailDisk);
     if (spec.disk.format == DiskFormat::raw) return common + ",format=raw";
     return common + fmt::format(

@@ -86,7 +86,7 @@ TEST(CommandLine, SeccompAndDiskErrors) {
     const auto args = line(sandbox(), true);
     EXPECT_EQ(value_of(args, "-sandbox"),
               "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny");
-    EXPECT_THAT(value_of(args, "-drive"), HasSubstr("rerror=report,werror=report"));
+    EXPECT_THAT(value_of(args, "-drive"), HasSubstr("rerror=report,werror=enospc"));
     EXPECT_THAT(value_of(args, "-drive"), HasSubstr("backing.driver=raw"))
         << "a format is stated, never detected";
     EXPECT_THAT(args, Contains("-nodefaults"));

@@ -24,6 +24,7 @@ constexpr std::chrono::milliseconds kStopLimit{60'000};  // waits for the disk's
 constexpr std::chrono::milliseconds kTakeOverLimit{5'000};  // all others wait for one that hangs
 // Device state without memory is tens of KiB. A VMM that writes more is not to be believed.
 constexpr std::size_t kMaxStateBytes = 64UL << 20;
+constexpr std::string_view kDiskFull = "io-error";  // QEMU's word; only a full disk stops a guest of ours
 
 json::object capability(std::string_view name) {
     json::object out;
@@ -110,22 +111,26 @@ Status MicrovmMachine::start(bool incoming, const std::filesystem::path& state, 
     return state.empty() ? Status() : finish_load(after);
 }
 
+Result<std::string> MicrovmMachine::run_state(std::chrono::milliseconds limit) {
+    auto answer = parts_.monitor.call({"query-status", {}, -1}, limit);
+    if (!answer) return std::unexpected(explain(answer.error()));
+    const json::value* status = answer->is_object() ? answer->get_object().if_contains("status") : nullptr;
+    if (status == nullptr || !status->is_string())
+        return fail(ErrorCode::data_loss, "QEMU does not say how it is");
+    return std::string(status->get_string());
+}
+
 Status MicrovmMachine::take_over() {
     std::lock_guard lock(mutex_);
     // Each client of the monitor begins anew; what was set for migrations stays as it is.
     auto begun = parts_.monitor.call({"qmp_capabilities", {}, -1}, kTakeOverLimit);
     if (!begun) return std::unexpected(explain(begun.error()));
-    auto answer = parts_.monitor.call({"query-status", {}, -1}, kTakeOverLimit);
-    if (!answer) return std::unexpected(explain(answer.error()));
-    const json::value* status = answer->is_object() ? answer->get_object().if_contains("status") : nullptr;
-    if (status == nullptr || !status->is_string())
-        return fail(ErrorCode::data_loss, "QEMU does not say how it is");
-    const json::string& state = status->get_string();
+    GB_TRY_ASSIGN(const std::string state, run_state(kTakeOverLimit));
     if (state == "running") return {};
-    // The server died while it had stopped the guest, to look at it or to save it.
-    if (state != "paused" && state != "postmigrate" && state != "finish-migrate")
-        return fail(ErrorCode::failed_precondition,
-                    fmt::format("the guest does not run: {}", std::string_view(state)));
+    // The server died while it had stopped the guest, to look at it or to save it, or while the disk was
+    // full.
+    if (state != "paused" && state != "postmigrate" && state != "finish-migrate" && state != kDiskFull)
+        return fail(ErrorCode::failed_precondition, fmt::format("the guest does not run: {}", state));
     auto running = parts_.monitor.call({"cont", {}, -1}, kTakeOverLimit);
     return running ? Status() : std::unexpected(explain(running.error()));
 }
@@ -174,6 +179,15 @@ Status MicrovmMachine::cont() {
     std::lock_guard lock(mutex_);
     auto done = parts_.monitor.call({"cont", {}, -1}, kCommandLimit);
     return done ? Status() : std::unexpected(explain(done.error()));
+}
+
+bool MicrovmMachine::retry_full_disk() {
+    std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock || !parts_.monitor.drain() || !parts_.monitor.take_events("STOP")) return false;
+    // Other stops are our own, and over. BLOCK_IO_ERROR comes a moment before the guest is stopped, and for
+    // errors that are only reported too.
+    const auto state = run_state(kCommandLimit);
+    return state && *state == kDiskFull && parts_.monitor.call({"cont", {}, -1}, kCommandLimit);
 }
 
 Result<std::string> MicrovmMachine::save_state() {

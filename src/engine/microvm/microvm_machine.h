@@ -51,6 +51,7 @@ class MicrovmMachine final : public Machine {
         parts_.disk.image = disk;
         parts_.memory.image = memory_image;
     }
+    bool retry_full_disk() override;
     Result<CaptureResult> capture(const std::filesystem::path& state) override;
     Result<SaveResult> suspend(const SavedFiles& files, AfterSave after, const Commit& commit) override;
     Status kill() override { return parts_.process.kill(); }
@@ -67,6 +68,7 @@ class MicrovmMachine final : public Machine {
     [[nodiscard]] CgroupUsage usage() const override { return parts_.process.usage(); }
 
   private:
+    Result<std::string> run_state(std::chrono::milliseconds limit);
     Status finish_load(AfterLoad after);
     Status load_memory(const SavedFiles& files);
     Result<SaveResult> save(const SavedFiles& files, AfterSave after, const Commit& commit);

@@ -159,6 +159,10 @@ Result<boost::json::object> QmpClient::wait_event(std::string_view name, Millise
     return break_with({ErrorCode::data_loss, "QEMU's monitor talks without saying what is waited for"});
 }
 
+bool QmpClient::take_events(std::string_view name) {
+    return std::erase_if(events_, [&](const QmpEvent& event) { return event.name == name; }) > 0;
+}
+
 Status QmpClient::drain() {
     if (broken_) return fail(ErrorCode::unavailable, "QEMU's monitor is not usable any more");
     for (int lines = 0; lines < kMaxLinesPerWait; ++lines) {

@@ -45,6 +45,9 @@ class QmpClient {
     // The next event of that name: one that came earlier and was not taken, or a new one.
     Result<boost::json::object> wait_event(std::string_view name, Milliseconds limit);
 
+    // Forgets the events of that name that have come, and says whether there were any.
+    bool take_events(std::string_view name);
+
     // Reads what has come without waiting, so that QEMU's side does not fill up.
     Status drain();
     [[nodiscard]] bool broken() const { return broken_; }

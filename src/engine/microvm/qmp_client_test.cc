@@ -125,6 +125,15 @@ TEST_F(QmpClientTest, MonitorThatDoesNotReadCannotHoldUs) {
     EXPECT_TRUE(client_.broken());
 }
 
+TEST_F(QmpClientTest, EventsOfANameAreTakenTogether) {
+    say("{\"event\": \"BLOCK_IO_ERROR\"}\n{\"event\": \"STOP\"}\n{\"event\": \"BLOCK_IO_ERROR\"}\n");
+    ASSERT_TRUE(client_.drain().has_value());
+    EXPECT_FALSE(client_.take_events("RESUME"));
+    EXPECT_TRUE(client_.take_events("BLOCK_IO_ERROR"));
+    EXPECT_FALSE(client_.take_events("BLOCK_IO_ERROR"));
+    EXPECT_TRUE(client_.take_events("STOP")) << "others stay";
+}
+
 TEST_F(QmpClientTest, DrainTakesWhatIsThere) {
     say("{\"event\": \"RTC_CHANGE\"}\n{\"event\": \"STOP\"}\n");
     ASSERT_TRUE(client_.drain().has_value());
