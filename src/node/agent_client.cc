@@ -232,14 +232,25 @@ Status AgentClient::init(const GuestIdentity& identity, std::chrono::millisecond
     return {};
 }
 
-Status AgentClient::freeze(std::chrono::milliseconds limit) const {
-    auto answer = request(kAgentPort, "POST", "/freeze", "", limit);
+Status AgentClient::tell(const std::string& path, std::chrono::milliseconds limit) const {
+    auto answer = request(kAgentPort, "POST", path, "", limit);
     return answer ? Status() : std::unexpected(answer.error());
 }
 
+Status AgentClient::freeze(std::chrono::milliseconds limit) const {
+    return tell("/freeze", limit);
+}
+
 Status AgentClient::thaw(std::chrono::milliseconds limit) const {
-    auto answer = request(kAgentPort, "POST", "/thaw", "", limit);
-    return answer ? Status() : std::unexpected(answer.error());
+    return tell("/thaw", limit);
+}
+
+Status AgentClient::hold(std::chrono::milliseconds limit) const {
+    return tell("/hold", limit);
+}
+
+Status AgentClient::release(std::chrono::milliseconds limit) const {
+    return tell("/release", limit);
 }
 
 Result<CommandResult> AgentClient::run(const std::string& command, const std::string& user,

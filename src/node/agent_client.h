@@ -56,6 +56,9 @@ class AgentClient {
     // Writes everything to the guest's disk and stops writing, for at most a minute.
     Status freeze(std::chrono::milliseconds limit) const;
     Status thaw(std::chrono::milliseconds limit) const;
+    // Lets nothing of its users run until release() or the next init(): for the moment in which its memory is saved.
+    Status hold(std::chrono::milliseconds limit) const;
+    Status release(std::chrono::milliseconds limit) const;
     // Runs a command line by `bash -l -c` and waits for its end.
     Result<CommandResult> run(const std::string& command, const std::string& user, std::chrono::milliseconds limit) const;
     // Starts a command line and returns when it runs.
@@ -67,6 +70,7 @@ class AgentClient {
                                 std::string_view content_type = "application/json") const;
 
   private:
+    Status tell(const std::string& path, std::chrono::milliseconds limit) const;
     OpenSocket open_socket_;
 };
 

@@ -18,6 +18,7 @@ namespace gb {
 namespace fs = std::filesystem;
 namespace {
 
+constexpr std::chrono::seconds kHoldLimit{1};
 constexpr std::chrono::seconds kFreezeLimit{50};  // the agent thaws after 60
 constexpr std::chrono::seconds kBootLimit{120};
 
@@ -304,17 +305,29 @@ Status SandboxMachine::copy_disk(const StoredTemplate& copy) {
     return copy_file_sparse(folder_.disk(), copy.overlay(), 0600);
 }
 
+// A guest that does not answer is saved as it is: its programs may see the old time for a moment when they go on.
+void SandboxMachine::hold() {
+    if (Status held = guest_link(*slot_).hold(kHoldLimit); !held)
+        log::debug("a guest's programs are not held", {{"sandbox", id_}, {"error", held.error().message}});
+}
+
+void SandboxMachine::release_users() {
+    (void)guest_link(*slot_).release(kHoldLimit);  // else they go on by themselves, a little later
+}
+
 Result<SavedMemory> SandboxMachine::copy_machine(const SnapshotSpec& spec, const StoredTemplate& copy) {
     const auto after =
         spec.keep == SnapshotSpec::Keep::durable ? engine::AfterSave::run : engine::AfterSave::run_unsynced;
+    hold();
     // The disk belongs to the memory of one moment, so the guest waits for its copy too.
-    GB_TRY_ASSIGN(const engine::SaveResult result,
-                  machine_->suspend({copy.state(), copy.delta()}, after,
-                                    [&](const engine::SaveResult&) { return copy_disk(copy); }));
-    log::debug(
-        "machine copied",
-        {{"sandbox", id_}, {"data_pages", result.data_pages}, {"stopped_ms", result.stopped_for.count()}});
-    return saved_memory(result);
+    auto result = machine_->suspend({copy.state(), copy.delta()}, after,
+                                    [&](const engine::SaveResult&) { return copy_disk(copy); });
+    release_users();
+    if (!result) return std::unexpected(result.error());
+    log::debug("machine copied", {{"sandbox", id_},
+                                  {"data_pages", result->data_pages},
+                                  {"stopped_ms", result->stopped_for.count()}});
+    return saved_memory(*result);
 }
 
 Status SandboxMachine::save(PauseMode mode) {
@@ -324,6 +337,7 @@ Status SandboxMachine::save(PauseMode mode) {
         return fail(ErrorCode::failed_precondition,
                     fmt::format("the template build that sandbox '{}' started from is gone", id_));
     const std::int64_t asked_us = monotonic_us();
+    hold();
     auto saved = machine_->suspend({folder_.state(), folder_.memory()}, engine::AfterSave::end,
                                    [&](const engine::SaveResult& result) -> Status {
                                        PausedSandbox paused = describe(PauseMode::with_memory);
@@ -331,7 +345,10 @@ Status SandboxMachine::save(PauseMode mode) {
                                        paused.saved = saved_memory(result);
                                        return put_paused(folder_, paused);
                                    });
-    if (!saved) return std::unexpected(saved.error());
+    if (!saved) {
+        release_users();
+        return std::unexpected(saved.error());
+    }
     log::debug("machine paused", {{"sandbox", id_},
                                   {"data_pages", saved->data_pages},
                                   {"zero_pages", saved->zero_pages},

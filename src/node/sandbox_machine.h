@@ -122,6 +122,9 @@ class SandboxMachine {
 
     Status save(PauseMode mode);
     Result<Manifest> copy_to(const SnapshotSpec& spec, const std::filesystem::path& folder);
+    // What its users run, while its memory is saved: it goes on with the next identity, or when it is released.
+    void hold();
+    void release_users();
     Result<SavedMemory> copy_machine(const SnapshotSpec& spec, const StoredTemplate& copy);
     Status copy_disk(const StoredTemplate& copy);
     // Runs `act` with everything on the disk and the guest stopped. An error lets it go on in any case.

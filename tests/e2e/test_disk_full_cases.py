@@ -22,7 +22,7 @@ class SmallServer(OwnServer):
         self.mount = Path(tempfile.mkdtemp(prefix="glovebox-e2e-small-"))
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1G,mode=0755", "glovebox-test", str(self.mount)], check=True)
         try:
-            super().__init__(data=self.mount)
+            super().__init__("--pool", "0", data=self.mount)
         except BaseException:
             self.unmount()
             raise

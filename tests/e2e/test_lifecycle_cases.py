@@ -41,7 +41,7 @@ def many(tmp_path):
     """A server of one's own with a large plan, at whose end nothing may be left on this machine."""
     tables = nft_tables()
     (tmp_path / "config.toml").write_text(MANY)
-    server = OwnServer("--config", str(tmp_path / "config.toml"))
+    server = OwnServer("--config", str(tmp_path / "config.toml"), "--pool", "0")  # machines are counted
     instance = server.instance
     [table] = nft_tables() - tables  # its links have the same tag
     links = f"gb{table.removeprefix('glovebox_')}-"
@@ -181,6 +181,52 @@ def test_s3_the_clock_is_the_hosts_and_monotonic_time_stood_still(server, intern
         [fork] = resumed.fork(count=1, timeout=300)
         with fork:
             check_clock(fork)
+
+
+SENDER = """
+import socket, sys, time
+out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+while True:
+    out.sendto(str(time.time()).encode(), (sys.argv[1], int(sys.argv[2])))
+    time.sleep(0.005)
+"""
+RECEIVER = """
+import socket, sys, time
+ready = socket.create_server((sys.argv[1], int(sys.argv[2])))
+heard = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+heard.bind((sys.argv[1], int(sys.argv[2])))
+while True:
+    text = heard.recv(100).decode()
+    print(time.time(), text)
+"""
+
+
+def test_s3_a_program_that_runs_never_sees_the_old_time(server, internet_host):
+    """What it says of the time is compared when it arrives, from the first thing it says after a pause or in a copy."""
+    log = internet_host.run(RECEIVER, port=4500)
+
+    def heard() -> list[tuple[float, float]]:
+        return [tuple(map(float, line.split())) for line in log.read_text().splitlines()[:-1]]
+
+    with Sandbox.create("base", timeout=600) as source:
+        source.files.write("/tmp/sender.py", SENDER)
+        source.commands.run(f"exec python3 /tmp/sender.py {internet_host.address} 4500", background=True, timeout=0)
+        eventually(lambda: len(heard()) > 100)
+        snapshot = source.create_snapshot().snapshot_id
+        before = len(heard())
+        eventually(lambda: len(heard()) > before + 50)  # it goes on after it was copied
+        assert source.pause()
+        before = len(heard())
+        time.sleep(AWAY)
+        assert len(heard()) == before
+        with Sandbox.create(snapshot, timeout=300):
+            eventually(lambda: len(heard()) > before + 100)
+        assert Sandbox.delete_snapshot(snapshot)
+        before = len(heard())
+        Sandbox.connect(source.sandbox_id, timeout=300)
+        eventually(lambda: len(heard()) > before + 100)
+    behind = max(arrived - said for arrived, said in heard())
+    assert behind < AWAY / 2, behind
 
 
 # --- S4

@@ -15,6 +15,7 @@
 #include "guest/agent/caller.h"
 #include "guest/agent/files_http.h"
 #include "guest/agent/filesystem_service.h"
+#include "guest/agent/hold.h"
 #include "guest/agent/init_request.h"
 #include "guest/agent/loopback.h"
 #include "guest/agent/machine.h"
@@ -71,6 +72,10 @@ struct Agent::Impl {
     awaitable<bool> route_files(Exchange& exchange);
     awaitable<void> init(Exchange& exchange);
     awaitable<void> freeze_or_thaw(Exchange& exchange, bool freeze);
+    awaitable<void> hold_or_release(Exchange& exchange, bool hold);
+    [[nodiscard]] std::array<int, 2> groups_of_users() const {
+        return {options.limits.user_cgroup_fd, options.limits.pty_cgroup_fd};
+    }
     awaitable<void> metrics(Exchange& exchange);
     awaitable<void> telemetry(Exchange& exchange);
     void take_identity();
@@ -121,6 +126,10 @@ awaitable<bool> Agent::Impl::route(Exchange& exchange) {
     }
     if (options.owns_machine && (path == "/freeze" || path == "/thaw") && post) {
         co_await freeze_or_thaw(exchange, path == "/freeze");
+        co_return true;
+    }
+    if (options.owns_machine && (path == "/hold" || path == "/release") && post) {
+        co_await hold_or_release(exchange, path == "/hold");
         co_return true;
     }
     if (path == "/health" && get) {
@@ -213,6 +222,10 @@ awaitable<void> Agent::Impl::init(Exchange& exchange) {
             co_return;
         }
     }
+    // What ran when the machine was saved goes on, and finds all of this.
+    if (options.owns_machine)
+        if (Status released = release_processes(groups_of_users()); !released)
+            log::error("processes are held", {{"error", released.error().message}});
     co_await reply_empty(exchange, 204);
     // A client waits for the answer while a disk that was just restored is cold; no other request gets in
     // between.
@@ -227,6 +240,20 @@ awaitable<void> Agent::Impl::freeze_or_thaw(Exchange& exchange, bool freeze) {
         co_return;
     }
     const Status done = freeze ? co_await offload(pool, [] { return freeze_disk(); }) : thaw_disk();
+    if (done)
+        co_await reply_empty(exchange, 204);
+    else
+        co_await reply_error(exchange, done.error());
+}
+
+awaitable<void> Agent::Impl::hold_or_release(Exchange& exchange, bool hold) {
+    if (!is_control_plane(exchange.peer.address())) {
+        co_await reply_error(exchange, 403, "this is for the control plane only");
+        co_return;
+    }
+    const auto groups = groups_of_users();
+    const Status done =
+        hold ? co_await offload(pool, [&] { return hold_processes(groups); }) : release_processes(groups);
     if (done)
         co_await reply_empty(exchange, 204);
     else

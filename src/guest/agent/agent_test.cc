@@ -23,7 +23,7 @@ TEST(Agent, HealthMetricsEnvs) {
         EXPECT_NE(metrics.body.find("\"" + std::string(key) + "\":"), std::string::npos) << key;
     EXPECT_EQ(client.send("GET", "/envs").body, R"({"E2B_SANDBOX":"true"})");
     EXPECT_EQ(client.send("GET", "/nothing").head.status, 404);
-    for (const char* path : {"/freeze", "/thaw"})
+    for (const char* path : {"/freeze", "/thaw", "/hold", "/release"})
         EXPECT_EQ(client.send("POST", path).head.status, 404) << "only of an agent whose machine it is";
 }
 
