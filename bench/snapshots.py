@@ -35,7 +35,7 @@ def prepare_templates() -> None:
 @contextmanager
 def bench_server():
     conftest.TEMPLATES = str(TEMPLATES)
-    server = Server("--log-level", "debug")
+    server = Server("--log-level", "debug", "--pool", "0")
     try:
         yield server
     finally:

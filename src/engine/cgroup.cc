@@ -146,7 +146,7 @@ std::vector<ControlWrite> control_writes(CgroupVersion version, const CgroupLimi
         }
     }
     if (limits.pids_max > 0) out.push_back({"pids", "pids.max", std::to_string(limits.pids_max)});
-    const std::string weight = weight_value(version, std::clamp(limits.cpu_weight, 1U, 10'000U));
+    const std::string weight = weight_value(version, limits.cpu_weight);
     const std::uint64_t quota = std::uint64_t{limits.cpu_percent} * kPeriodUsec / 100;
     if (v2) {
         out.push_back({"cpu", "cpu.weight", weight});
@@ -227,6 +227,11 @@ Status Cgroup::set_limits(const CgroupLimits& limits) {
         GB_TRY(write_control_file(path, write.value));
     }
     return {};
+}
+
+Status Cgroup::set_cpu_weight(unsigned weight) {
+    const fs::path path = file("cpu", version_ == CgroupVersion::v2 ? "cpu.weight" : "cpu.shares");
+    return path.empty() ? Status() : write_control_file(path, weight_value(version_, weight));
 }
 
 Result<UniqueFd> Cgroup::birth_folder() const {

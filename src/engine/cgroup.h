@@ -101,6 +101,7 @@ class Cgroup {
     [[nodiscard]] bool contains(pid_t pid) const;
     [[nodiscard]] CgroupUsage usage() const;
     Status set_limits(const CgroupLimits& limits);
+    Status set_cpu_weight(unsigned weight);  // as in the limits; the others stay
 
     // SIGKILL to every member until none is left; then removes the group. Both are idempotent.
     Status kill_all(std::chrono::milliseconds limit = std::chrono::seconds(5));

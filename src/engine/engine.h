@@ -127,6 +127,8 @@ class Machine {
 
     // Its files have other names from now on. The running machine does not mind; saving it does.
     virtual void files_moved(const std::filesystem::path& disk, const std::filesystem::path& memory_image) = 0;
+    // Its share of the processors among others, 1 to 10000; 100 is what it gets unless its limits say otherwise.
+    virtual Status set_cpu_weight(unsigned weight) = 0;
     // A guest that finds the host's disk full is stopped, its request kept. Lets one that was stopped so try
     // again, and says whether it was. For a timer: costs nothing while nothing has happened, and does nothing
     // while another call is under way.

@@ -225,6 +225,11 @@ Status JailedProcess::kill() {
     return state_->cgroup.remove();
 }
 
+Status JailedProcess::set_cpu_weight(unsigned weight) {
+    std::lock_guard lock(state_->mutex);
+    return state_->cgroup.valid() ? state_->cgroup.set_cpu_weight(weight) : Status();
+}
+
 CgroupUsage JailedProcess::usage() const {
     std::lock_guard lock(state_->mutex);
     return state_->cgroup.valid() ? state_->cgroup.usage() : state_->last_usage;

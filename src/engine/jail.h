@@ -91,6 +91,7 @@ class JailedProcess {
     Status kill();  // SIGKILL to all of the jail, reaped, group removed; idempotent
     // Lets it run on without an owner; kill() and the destructor do nothing any more.
     void leave();
+    Status set_cpu_weight(unsigned weight);
     [[nodiscard]] CgroupUsage usage() const;  // after kill(): what it came to
     // Memory that ends with this process: anonymous pages, copies of a private mapping's pages among them.
     [[nodiscard]] Result<std::uint64_t> private_bytes() const;

@@ -18,6 +18,9 @@ constexpr std::chrono::seconds kHandOverLimit{5};
 // For the guest to see the ends of the exercise's connections: what is left then is done at the hand-over.
 constexpr useconds_t kSettleUs = 50'000;
 
+// Being made ready must not cost those that somebody uses.
+constexpr unsigned kWaitingWeight = 1;
+
 // Of a folder and a control group, but never of a sandbox: those have no dots.
 std::string warm_name() {
     return "warm." + random_id(20);
@@ -42,8 +45,10 @@ Status SandboxMachine::warm_up(const StoredTemplate& from, const std::stop_token
     slot_number_ = slot_->number();
     GB_TRY(make_dirs(folder_.path(), 0711));
     GB_TRY_ASSIGN(const StoredTemplate on, lay_out(from));
+    engine::MachineSpec spec = machine_spec(on);
+    spec.jail.limits.cpu_weight = kWaitingWeight;
     GB_TRY_ASSIGN(machine_,
-                  parts_.machinery.engine->restore(machine_spec(on), on.state(), engine::AfterLoad::run));
+                  parts_.machinery.engine->restore(std::move(spec), on.state(), engine::AfterLoad::run));
     const std::int64_t restored_us = monotonic_us();
     GB_TRY(exercise_guest(guest_link(*slot_), manifest_, over));
     ::usleep(kSettleUs);
@@ -72,6 +77,7 @@ Status SandboxMachine::hand_over(const SandboxSpec& spec, net::EgressPolicy poli
     GB_TRY(slot_->set_policy(std::move(policy)));
 
     const std::int64_t placed_us = monotonic_us();
+    GB_TRY(machine_->set_cpu_weight(engine::CgroupLimits{}.cpu_weight));
     GB_TRY(machine_->cont());
     GB_TRY(introduce(spec, spec.access_token, kHandOverLimit));
     const std::int64_t known_us = monotonic_us();

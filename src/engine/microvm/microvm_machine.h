@@ -51,6 +51,7 @@ class MicrovmMachine final : public Machine {
         parts_.disk.image = disk;
         parts_.memory.image = memory_image;
     }
+    Status set_cpu_weight(unsigned weight) override { return parts_.process.set_cpu_weight(weight); }
     bool retry_full_disk() override;
     Result<CaptureResult> capture(const std::filesystem::path& state) override;
     Result<SaveResult> suspend(const SavedFiles& files, AfterSave after, const Commit& commit) override;
