@@ -632,21 +632,18 @@ Result<SandboxUsage> LocalNode::usage(const std::string& id) {
 }
 
 Result<std::vector<DiskUse>> LocalNode::disk_use() {
-    GB_TRY_ASSIGN(auto sandboxes, held());
     std::vector<DiskUse> out;
-    for (const HeldSandbox& sandbox : sandboxes) {
-        auto bytes = own_bytes(options_.data_dir / "sandboxes" / sandbox.id);
-        if (!bytes && bytes.error().code == ErrorCode::not_found) continue;  // it has ended meanwhile
+    auto add = [&](DiskKind kind, const char* below, const std::string& id) -> Status {
+        auto bytes = own_bytes(options_.data_dir / below / id);
+        if (!bytes && bytes.error().code == ErrorCode::not_found) return {};  // it has gone meanwhile
         if (!bytes) return std::unexpected(bytes.error());
-        out.push_back({.id = sandbox.id, .kind = DiskKind::sandbox, .bytes = *bytes});
-    }
+        out.push_back({.id = id, .kind = kind, .bytes = *bytes});
+        return {};
+    };
+    GB_TRY_ASSIGN(auto sandboxes, held());
+    for (const HeldSandbox& sandbox : sandboxes) GB_TRY(add(DiskKind::sandbox, "sandboxes", sandbox.id));
     GB_TRY_ASSIGN(auto builds, snapshots_.list());
-    for (const std::string& id : builds) {
-        auto bytes = own_bytes(options_.data_dir / "snapshots" / id);
-        if (!bytes && bytes.error().code == ErrorCode::not_found) continue;
-        if (!bytes) return std::unexpected(bytes.error());
-        out.push_back({.id = id, .kind = DiskKind::build, .bytes = *bytes});
-    }
+    for (const std::string& id : builds) GB_TRY(add(DiskKind::build, "snapshots", id));
     return out;
 }
 
