@@ -81,8 +81,7 @@ awaitable<Result<SandboxView>> Sandboxes::connect(Team team, std::string id, std
             if (wanted > record.ends_ms) GB_CO_TRY(co_await move_end(entry, wanted, Direction::only_later));
             co_return view(*entry);
         }
-        if (record.state == killing)
-            co_return fail(ErrorCode::failed_precondition, fmt::format("Sandbox \"{}\" is being killed", id));
+        if (record.state == killing) co_return no_such_sandbox(id);
         if (record.state == paused) {
             // What the guest had not written yet is in that memory: a boot without it would find a broken file system.
             if (memory == Memory::dropped && record.paused_with_memory)

@@ -138,7 +138,7 @@ TEST_F(TransitionsTest, KillsAtOnceAllSucceedAndEndItOnce) {
                 EXPECT_TRUE(node_.machines.empty());
             });
         co_await sleep(10);
-        EXPECT_EQ((co_await sandboxes_->connect(team_, id, 60)).error().code, ErrorCode::failed_precondition);
+        EXPECT_EQ((co_await sandboxes_->connect(team_, id, 60)).error().code, ErrorCode::not_found);
         EXPECT_FALSE(sandboxes_->get(team_, id));
         co_await sleep(150);
         EXPECT_EQ(ok, 3);
