@@ -36,23 +36,29 @@ std::string protocol_name(std::uint8_t protocol) {
 std::string decision_line(const Decision& decision) {
     std::string out = fmt::format(R"({{"time":"{}","verdict":"{}","protocol":"{}","address":{})",
                                   rfc3339(decision.time_ms), to_string(decision.verdict),
-                                  protocol_name(decision.protocol), log::json_quote(decision.address));
+                                  decision.question.empty() ? protocol_name(decision.protocol) : "dns",
+                                  log::json_quote(decision.address));
     if (!decision.name.empty()) out += fmt::format(R"(,"name":{})", log::json_quote(decision.name));
+    if (!decision.question.empty())
+        out += fmt::format(R"(,"question":{})", log::json_quote(decision.question));
     if (has_ports(decision.protocol))
         out += fmt::format(R"(,"port":{},"source_port":{})", decision.port, decision.source_port);
     if (decision.protocol == IPPROTO_ICMP || decision.protocol == IPPROTO_ICMPV6)
         out += fmt::format(R"(,"icmp_type":{})", decision.icmp_type);
     if (decision.rule == "spoofed-source")
         out += fmt::format(R"(,"source":{})", log::json_quote(decision.source));
-    out += fmt::format(",\"rule\":{}}}\n", log::json_quote(decision.rule));
+    if (decision.verdict == Verdict::end)
+        out += fmt::format(R"(,"sent":{},"received":{})", decision.sent, decision.received);
+    if (!decision.rule.empty()) out += fmt::format(R"(,"rule":{})", log::json_quote(decision.rule));
+    out += "}\n";
     return out;
 }
 
-void name_rule(Decision& decision, const EgressPolicy& policy, std::span<const Cidr> ceiling) {
+void name_rule(Decision& decision, const EgressPolicy& policy, const Ceiling& ceiling) {
     if (decision.rule != "allowed" && decision.rule != "denied" && decision.rule != "closed") return;
     auto address = parse_ipv4(decision.address);
     if (!address) return;
-    Ruling ruling = evaluate(policy, ceiling, *address);
+    Ruling ruling = judge(policy, ceiling, *address);
     // A policy that changed since the packet may rule otherwise; then the short name is all that is known.
     bool same = decision.rule == "allowed"  ? ruling.rule.starts_with("allow ")
                 : decision.rule == "denied" ? ruling.rule.starts_with("deny ")

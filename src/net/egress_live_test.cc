@@ -1,9 +1,11 @@
 // What a guest can reach, tried for real: contract 7.6, N1 N6 N10 N12 N13 N18. The guest is a namespace
 // behind the same interface name, so the rules are the very ones that a virtual machine meets.
 #include <arpa/inet.h>
+#include <linux/netfilter_ipv4.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -87,13 +89,13 @@ TEST_F(EgressTest, ProbesReachEverythingWhenThereAreNoRules) {
 TEST_F(EgressTest, SlotWithoutPolicyIsClosedAndSaysSo) {
     EXPECT_EQ(tcp("203.0.113.10", 80), ECONNREFUSED);
     EXPECT_EQ(tcp("8.8.8.8", 443), ECONNREFUSED);
-    EXPECT_EQ(tcp("8.8.8.8", 53), ECONNREFUSED);
-    EXPECT_EQ(udp("8.8.8.8", 53), EHOSTUNREACH);
+    EXPECT_EQ(tcp("8.8.8.8", 853), ECONNREFUSED);
+    EXPECT_EQ(udp("8.8.8.8", 123), EHOSTUNREACH);
     EXPECT_EQ(udp("8.8.8.8", 443), EHOSTUNREACH);
     EXPECT_EQ(icmp("8.8.8.8"), EHOSTUNREACH);
     EXPECT_THAT(log(),
                 ElementsAre("deny tcp 203.0.113.10 80 deny 0.0.0.0/0", "deny tcp 8.8.8.8 443 deny 0.0.0.0/0",
-                            "deny tcp 8.8.8.8 53 deny 0.0.0.0/0", "deny udp 8.8.8.8 53 deny 0.0.0.0/0",
+                            "deny tcp 8.8.8.8 853 deny 0.0.0.0/0", "deny udp 8.8.8.8 123 deny 0.0.0.0/0",
                             "deny udp 8.8.8.8 443 deny 0.0.0.0/0", "deny icmp 8.8.8.8 0 deny 0.0.0.0/0"));
 }
 
@@ -101,10 +103,10 @@ TEST_F(EgressTest, OpenSlotReachesPublicAddressesOneLineAConnection) {
     set({});
     EXPECT_EQ(tcp("203.0.113.10", 80), 0);
     EXPECT_EQ(tcp("8.8.8.8", 443), 0);
-    EXPECT_EQ(udp("8.8.8.8", 53), 0);
+    EXPECT_EQ(udp("8.8.8.8", 123), 0);
     EXPECT_EQ(icmp("1.1.1.1"), 0);
     EXPECT_THAT(log(), ElementsAre("allow tcp 203.0.113.10 80 default", "allow tcp 8.8.8.8 443 default",
-                                   "allow udp 8.8.8.8 53 default", "allow icmp 1.1.1.1 0 default"));
+                                   "allow udp 8.8.8.8 123 default", "allow icmp 1.1.1.1 0 default"));
 }
 
 TEST_F(EgressTest, N12_ClosedRangesStayClosedInEveryMode) {
@@ -120,10 +122,10 @@ TEST_F(EgressTest, N12_ClosedRangesStayClosedInEveryMode) {
         std::vector<std::string> expected;
         for (const char* address : kAddresses) {
             EXPECT_EQ(tcp(address, 80), ECONNREFUSED) << address;
-            EXPECT_EQ(udp(address, 53), EHOSTUNREACH) << address;
+            EXPECT_EQ(udp(address, 123), EHOSTUNREACH) << address;
             EXPECT_EQ(icmp(address), EHOSTUNREACH) << address;
             expected.push_back(fmt::format("deny tcp {} 80 private", address));
-            expected.push_back(fmt::format("deny udp {} 53 private", address));
+            expected.push_back(fmt::format("deny udp {} 123 private", address));
             expected.push_back(fmt::format("deny icmp {} 0 private", address));
         }
         EXPECT_EQ(log(), expected);
@@ -154,12 +156,12 @@ TEST_F(EgressTest, N12_HostIsClosed) {
     EXPECT_EQ(tcp("203.0.113.1", 8080), ECONNREFUSED);         // its leg to the internet
     EXPECT_EQ(tcp(to_string(legs.slot), 8080, milliseconds(50)), ETIMEDOUT);
     EXPECT_EQ(tcp("10.11.0.1", 8080, milliseconds(50)), ETIMEDOUT);
-    EXPECT_EQ(udp("10.11.0.1", 53), ETIMEDOUT);
+    EXPECT_EQ(udp("10.11.0.1", 54), ETIMEDOUT);
     EXPECT_EQ(icmp("10.11.0.1"), ETIMEDOUT);
     EXPECT_THAT(log(), ElementsAre(fmt::format("deny tcp {} 8080 private", to_string(legs.host)),
                                    "deny tcp 203.0.113.1 8080 closed 203.0.113.1",
                                    fmt::format("deny tcp {} 8080 host-closed", to_string(legs.slot)),
-                                   "deny tcp 10.11.0.1 8080 host-closed", "deny udp 10.11.0.1 53 host-closed",
+                                   "deny tcp 10.11.0.1 8080 host-closed", "deny udp 10.11.0.1 54 host-closed",
                                    "deny icmp 10.11.0.1 0 host-closed"));
     EXPECT_THAT(decisions_of(*host_), IsEmpty());
 }
@@ -262,7 +264,7 @@ TEST_F(EgressTest, RulesAgreeWithTheirPureTwin) {
         set(request);
         std::vector<std::string> expected;
         for (const char* address : kAddresses) {
-            Ruling ruling = evaluate(slot_->policy(), host_->ceiling(), *parse_ipv4(address));
+            Ruling ruling = judge(slot_->policy(), host_->ceiling(), *parse_ipv4(address));
             EXPECT_EQ(tcp(address, 443), ruling.verdict == Verdict::allow ? 0 : ECONNREFUSED)
                 << address << ruling.rule;
             expected.push_back(
@@ -378,7 +380,7 @@ TEST_F(EgressTest, HostOpensSocketsIntoAClosedGuest) {
 }
 
 TEST_F(EgressTest, FloodIsLimitedAndCounted) {
-    in_guest(*slot_, [] { send_udp("8.8.8.8", 53, 5000); });
+    in_guest(*slot_, [] { send_udp("8.8.8.8", 123, 5000); });
     std::size_t lines = log().size();
     auto suppressed = slot_->suppressed();
     ASSERT_TRUE(suppressed) << suppressed.error().message;
@@ -393,7 +395,7 @@ TEST_F(EgressTest, ReaderThatDoesNotReadLosesAndCounts) {
         NetWorld::command(
             {"nft", "add rule inet glovebox raw iifname tap0 log prefix \"deny flood\" group 1"});
     });
-    in_guest(*slot_, [] { send_udp("8.8.8.8", 53, 20000); });
+    in_guest(*slot_, [] { send_udp("8.8.8.8", 123, 20000); });
     std::uint64_t floods = 0;
     for (const Decision& decision : decisions_of(*slot_)) floods += decision.rule == "flood" ? 1 : 0;
     EXPECT_LT(floods, 20000U);
@@ -414,6 +416,148 @@ TEST_F(EgressTest, ConnectionsAreLimited) {
     auto lines = log();
     EXPECT_EQ(std::ranges::count(lines, "deny tcp 8.8.8.8 443 too-many-connections"), 10);
     EXPECT_EQ(std::ranges::count(lines, "allow tcp 8.8.8.8 443 default"), 20);
+}
+
+TEST_F(EgressTest, EndsSayWhatConnectionsCarried) {
+    set({});
+    in_guest(*slot_, [] {
+        UniqueFd fd = tcp_connect("8.8.8.8", 443);
+        for (int i = 0; i < 20; ++i) ASSERT_EQ(echo(fd.get(), std::string(50, 'x')), 0);
+    });
+    log();
+    // Gone from the kernel's table seconds after both sides have closed.
+    std::vector<Decision> ends = ends_of(*slot_, 1, std::chrono::seconds(20));
+    ASSERT_EQ(ends.size(), 1U);
+    EXPECT_EQ(brief(ends[0]), "end tcp 8.8.8.8 443 ");
+    EXPECT_GT(ends[0].sent, 1000U);
+    EXPECT_LT(ends[0].sent, 4000U) << "with headers";
+    EXPECT_GT(ends[0].received, 1000U);
+
+    UniqueFd open = in_guest(*slot_, [] { return tcp_connect("1.1.1.1", 22); });
+    auto flows = slot_->open_flows();
+    ASSERT_TRUE(flows) << flows.error().message;
+    ASSERT_EQ(flows->size(), 1U);
+    EXPECT_EQ(brief(flows->front()), "end tcp 1.1.1.1 22 ");
+}
+
+// What arrives at a socket that redirected traffic comes to: its text, and where the guest wanted it to go.
+struct Arrival {
+    std::string text, destination;
+};
+
+Arrival next_connection(int listener) {
+    pollfd p{listener, POLLIN, 0};
+    if (::poll(&p, 1, 2000) != 1) return {};
+    UniqueFd fd(::accept(listener, nullptr, nullptr));
+    sockaddr_in to{};
+    socklen_t size = sizeof to;
+    ::getsockopt(fd.get(), SOL_IP, SO_ORIGINAL_DST, &to, &size);
+    return {"", fmt::format("{}:{}", to_string(Ipv4{ntohl(to.sin_addr.s_addr)}), ntohs(to.sin_port))};
+}
+
+TEST_F(EgressTest, N1_QuestionsForNamesComeToUsWhateverTheServer) {
+    EgressSockets sockets = slot_->take_egress_sockets();
+    for (bool open : {false, true}) {
+        if (open) set({});
+        for (const char* server :
+             {"8.8.8.8", "203.0.113.10", "10.0.0.53", "192.168.1.1", "169.254.169.253"}) {
+            UniqueFd fd(in_guest(*slot_, [&] {
+                UniqueFd out(::socket(AF_INET, SOCK_DGRAM, 0));
+                sockaddr_in to{.sin_family = AF_INET, .sin_port = htons(53), .sin_addr = {}, .sin_zero = {}};
+                ::inet_pton(AF_INET, server, &to.sin_addr);
+                EXPECT_EQ(::connect(out.get(), reinterpret_cast<sockaddr*>(&to), sizeof to), 0);
+                EXPECT_EQ(::send(out.get(), "name?", 5, 0), 5);
+                return out;
+            }));
+            pollfd p{sockets.dns_udp.get(), POLLIN, 0};
+            ASSERT_EQ(::poll(&p, 1, 2000), 1) << server;
+            char text[16];
+            sockaddr_in from{};
+            socklen_t size = sizeof from;
+            ASSERT_EQ(::recvfrom(sockets.dns_udp.get(), text, sizeof text, 0,
+                                 reinterpret_cast<sockaddr*>(&from), &size),
+                      5);
+            ASSERT_EQ(
+                ::sendto(sockets.dns_udp.get(), "answer", 6, 0, reinterpret_cast<sockaddr*>(&from), size), 6);
+            p = {fd.get(), POLLIN, 0};
+            ASSERT_EQ(::poll(&p, 1, 2000), 1) << "the answer comes from the server that was asked";
+            EXPECT_EQ(tcp(server, 53), 0);
+            EXPECT_EQ(next_connection(sockets.dns_tcp.get()).destination, fmt::format("{}:53", server));
+        }
+    }
+    sockets = {};
+    EXPECT_NE(udp("8.8.8.8", 53), 0) << "nobody serves it: nothing leaves";
+    EXPECT_NE(tcp("8.8.8.8", 53), 0);
+    EXPECT_THAT(log(), IsEmpty());
+}
+
+TEST_F(EgressTest, OnlyRedirectedConnectionsReachTheProxy) {
+    EgressSockets sockets = slot_->take_egress_sockets();
+    set({.allow_out = {"ok.com", "1.1.1.1"}, .deny_out = {"0.0.0.0/0"}});
+    EXPECT_EQ(tcp("10.11.0.1", kProxyPort, milliseconds(50)), ETIMEDOUT);
+    EXPECT_EQ(tcp("10.11.0.1", kDnsPort, milliseconds(50)), ETIMEDOUT);
+    EXPECT_EQ(tcp("8.8.8.8", 443), 0);
+    EXPECT_EQ(next_connection(sockets.proxy.get()).destination, "8.8.8.8:443");
+    EXPECT_EQ(tcp("8.8.8.8", 80), 0);
+    EXPECT_EQ(next_connection(sockets.proxy.get()).destination, "8.8.8.8:80");
+    EXPECT_EQ(tcp("8.8.8.8", 22), ECONNREFUSED);
+    EXPECT_EQ(tcp("10.0.0.1", 443), ECONNREFUSED);
+    EXPECT_EQ(tcp("1.1.1.1", 443), 0);
+    EXPECT_EQ(udp("8.8.8.8", 443), EHOSTUNREACH) << "N6";
+    EXPECT_EQ(udp("1.1.1.1", 443), EHOSTUNREACH) << "N6";
+    EXPECT_THAT(log(), ElementsAre(fmt::format("deny tcp 10.11.0.1 {} host-closed", kProxyPort),
+                                   "deny tcp 10.11.0.1 53 host-closed", "deny tcp 8.8.8.8 22 deny 0.0.0.0/0",
+                                   "deny tcp 10.0.0.1 443 private", "allow tcp 1.1.1.1 443 allow 1.1.1.1",
+                                   "deny udp 8.8.8.8 443 udp-closed", "deny udp 1.1.1.1 443 udp-closed"));
+}
+
+TEST_F(EgressTest, ConnectionsThatMustBeSeenByNameAreCut) {
+    EgressSockets sockets = slot_->take_egress_sockets();
+    set({});
+    UniqueFd web = in_guest(*slot_, [] { return tcp_connect("8.8.8.8", 443); });
+    UniqueFd other = in_guest(*slot_, [] { return tcp_connect("8.8.8.8", 22); });
+    ASSERT_EQ(echo(web.get(), "a"), 0);
+    log();
+    set({.rules = {{"api.example.com", {{"A", "b"}}}}});
+    EXPECT_EQ(echo(web.get(), "b"), ECONNRESET);
+    EXPECT_EQ(echo(other.get(), "b"), 0) << "no rule is about its port";
+    EXPECT_EQ(udp("8.8.8.8", 443), EHOSTUNREACH) << "QUIC would pass the rules by";
+    EXPECT_EQ(udp("8.8.8.8", 123), 0);
+    EXPECT_THAT(log(), ElementsAre("deny tcp 8.8.8.8 443 by-name", "deny udp 8.8.8.8 443 udp-closed",
+                                   "allow udp 8.8.8.8 123 default"));
+}
+
+TEST_F(EgressTest, WithAProxyOfTheClientsNothingPassesItBy) {
+    EgressSockets sockets = slot_->take_egress_sockets();
+    set({});
+    UniqueFd before = in_guest(*slot_, [] { return tcp_connect("8.8.8.8", 22); });
+    log();
+    set({.egress_proxy = ProxyRequest{"proxy.example:1080", "", ""}});
+    EXPECT_EQ(echo(before.get(), "b"), ECONNRESET);
+    EXPECT_EQ(tcp("8.8.8.8", 22), 0);
+    EXPECT_EQ(next_connection(sockets.proxy.get()).destination, "8.8.8.8:22");
+    EXPECT_EQ(udp("8.8.8.8", 123), EHOSTUNREACH);
+    EXPECT_EQ(icmp("8.8.8.8"), EHOSTUNREACH);
+    EXPECT_EQ(tcp("192.168.1.1", 22), ECONNREFUSED);
+    EXPECT_THAT(log(), ElementsAre("deny tcp 8.8.8.8 22 proxy-only", "deny udp 8.8.8.8 123 proxy-only",
+                                   "deny icmp 8.8.8.8 0 proxy-only", "deny tcp 192.168.1.1 22 private"));
+}
+
+TEST_F(EgressTest, ProxysOwnConnectionsKeepToTheCeiling) {
+    auto connect_from_slot = [&](const char* address) {
+        auto socket = slot_->socket();
+        EXPECT_TRUE(socket);
+        ::fcntl(socket->get(), F_SETFL, 0);
+        sockaddr_in to{.sin_family = AF_INET, .sin_port = htons(443), .sin_addr = {}, .sin_zero = {}};
+        ::inet_pton(AF_INET, address, &to.sin_addr);
+        const timeval limit{.tv_sec = 0, .tv_usec = 300'000};
+        ::setsockopt(socket->get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+        return ::connect(socket->get(), reinterpret_cast<sockaddr*>(&to), sizeof to) == 0;
+    };
+    EXPECT_TRUE(connect_from_slot("8.8.8.8")) << "the slot's policy is the proxy's to judge";
+    EXPECT_FALSE(connect_from_slot("10.0.0.1"));
+    EXPECT_FALSE(connect_from_slot("169.254.169.254"));
+    EXPECT_FALSE(connect_from_slot("203.0.113.1")) << "the host";
 }
 
 TEST_F(EgressTest, S15_ConnectionFromBeforeARestoreIsReset) {

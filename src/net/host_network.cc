@@ -186,11 +186,11 @@ Result<std::unique_ptr<HostNetwork>> HostNetwork::create(HostNetworkOptions opti
                   {{"tables", left.tables}, {"links", left.links}, {"routes", left.routes}});
 
     GB_TRY_ASSIGN(host->links_, Links::open());
-    host->ceiling_ = options.closed;
+    host->ceiling_ = options.ceiling;
     GB_TRY_ASSIGN(std::vector<Ipv4> own, host->links_->addresses());
     for (Ipv4 address : own)  // those of kept links are inside the block
         if (!remains.block || !remains.block->contains(address))
-            host->ceiling_.push_back(Cidr::of(address, 32));
+            host->ceiling_.closed.push_back(Cidr::of(address, 32));
     GB_TRY(remains.block ? host->keep_block(*remains.block)
                          : host->claim_block(options.instance, options.block_length));
     host->taken_.resize(slot_count(host->block_));
@@ -198,7 +198,8 @@ Result<std::unique_ptr<HostNetwork>> HostNetwork::create(HostNetworkOptions opti
     for (std::size_t number : host->kept_) host->taken_[number] = true;
 
     GB_TRY_ASSIGN(host->reader_, DecisionReader::open(host_log_group(host->tag_)));
-    GB_TRY(apply_rules(host_rules({.tag = host->tag_, .block = host->block_, .ceiling = options.closed})));
+    GB_TRY(apply_rules(
+        host_rules({.tag = host->tag_, .block = host->block_, .ceiling = options.ceiling.closed})));
     GB_TRY(forward_packets());
     // Not before: a start that fails must not take the rules of machines that live away.
     host->has_route_ = host->has_table_ = true;

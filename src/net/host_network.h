@@ -22,13 +22,14 @@
 #include "net/cidr.h"
 #include "net/decision_reader.h"
 #include "net/links.h"
+#include "net/policy.h"
 
 namespace gb::net {
 
 struct HostNetworkOptions {
-    std::string instance;      // id of this server, the same after a restart
-    int block_length = 21;     // 11 to 30; 21 has room for 512 slots
-    std::vector<Cidr> closed;  // what no client of this installation may open
+    std::string instance;   // id of this server, the same after a restart
+    int block_length = 21;  // 11 to 30; 21 has room for 512 slots
+    Ceiling ceiling;        // what no client of this installation opens
     // Slots of an earlier server of this instance whose machines live. They keep their links, and all slots
     // the block, as far as these are still there: see kept(). Whoever is kept is to be adopted (Slot::adopt).
     std::vector<std::size_t> keep;
@@ -60,9 +61,9 @@ class HostNetwork {
 
     [[nodiscard]] const Cidr& block() const { return block_; }
     [[nodiscard]] std::uint16_t tag() const { return tag_; }
-    // Closed beside closed_ranges(): the operator's blocks and the host's own addresses as they were at the
-    // start. Addresses that the host gets later are closed by the host's rules.
-    [[nodiscard]] const std::vector<Cidr>& ceiling() const { return ceiling_; }
+    // As it was given, with the host's own addresses as they were at the start closed too. Addresses that the
+    // host gets later are closed by the host's rules.
+    [[nodiscard]] const Ceiling& ceiling() const { return ceiling_; }
 
     // Packets that only the host's rules stopped: the slot's rules had let them pass. fd() is for poll;
     // reading is for one thread.
@@ -91,7 +92,7 @@ class HostNetwork {
     UniqueFd lock_;        // says that this instance runs
     UniqueFd block_lock_;  // says that the block is taken, before its route does
     Cidr block_;
-    std::vector<Cidr> ceiling_;
+    Ceiling ceiling_;
     std::optional<DecisionReader> reader_;
     bool has_route_ = false;
     bool has_table_ = false;

@@ -126,8 +126,8 @@ TEST_F(HostNetworkTest, S18_NextStartRemovesWhatAKilledServerLeft) {
 }
 
 TEST_F(HostNetworkTest, OperatorsCeilingIsAboveTheClients) {
-    auto host =
-        HostNetwork::create({.instance = instance_, .closed = {std::get<Cidr>(*parse_cidr("8.8.0.0/16"))}});
+    auto host = HostNetwork::create(
+        {.instance = instance_, .ceiling = {.closed = {std::get<Cidr>(*parse_cidr("8.8.0.0/16"))}}});
     ASSERT_TRUE(host);
     auto slot = Slot::create(**host, {.link = GuestLink::veth});
     ASSERT_TRUE(slot);

@@ -21,8 +21,8 @@
 namespace gb::net {
 namespace {
 
-constexpr int kTcpPorts[] = {22, 53, 80, 443};
-constexpr int kUdpPorts[] = {53, 443};
+constexpr int kTcpPorts[] = {22, 53, 80, 443, 853};
+constexpr int kUdpPorts[] = {53, 123, 443};
 
 sockaddr_in address_of(std::string_view address, int port) {
     sockaddr_in out{};
@@ -282,7 +282,16 @@ int echo(int fd, std::string_view text) {
 std::vector<Decision> decisions_of(Slot& slot) {
     std::vector<Decision> out;
     while (wait_for(slot.decision_fd(), POLLIN, std::chrono::milliseconds(120)) > 0)
-        for (Decision& decision : slot.read_decisions()) out.push_back(std::move(decision));
+        for (Decision& decision : slot.read_decisions())
+            if (decision.verdict != Verdict::end) out.push_back(std::move(decision));
+    return out;
+}
+
+std::vector<Decision> ends_of(Slot& slot, std::size_t count, std::chrono::milliseconds patience) {
+    std::vector<Decision> out;
+    while (out.size() < count && wait_for(slot.flow_fd(), POLLIN, patience) > 0)
+        for (Decision& decision : slot.read_decisions())
+            if (decision.verdict == Verdict::end) out.push_back(std::move(decision));
     return out;
 }
 

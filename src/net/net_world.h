@@ -78,8 +78,10 @@ auto in_guest(const Slot& slot, F&& body) {
     return in_netns(slot.guest_netns_fd(), std::forward<F>(body));
 }
 
-// Reads until nothing came for a while.
+// Reads until nothing came for a while; what was decided, without the ends of connections.
 std::vector<Decision> decisions_of(Slot& slot);
+// The ends of connections: that many, or what comes until nothing came for `patience`.
+std::vector<Decision> ends_of(Slot& slot, std::size_t count, std::chrono::milliseconds patience);
 std::vector<HostDecision> decisions_of(HostNetwork& host);
 // "deny tcp 10.0.0.1 22 private", for comparing.
 std::string brief(const Decision& decision);

@@ -29,29 +29,6 @@ constexpr std::array kClosed{
     block(0xF0000000, 4),   // 240.0.0.0/4, with the broadcast address
 };
 
-// "*", "example.com" or "*.example.com": letters, digits, hyphens and underscores, RFC 1035 lengths.
-bool is_name_pattern(std::string_view text) {
-    if (text == "*") return true;
-    if (text.starts_with("*.")) text.remove_prefix(2);
-    if (text.empty() || text.size() > 253) return false;
-    std::size_t label = 0;
-    bool numeric = true;
-    for (char c : text) {
-        if (c == '.') {
-            if (label == 0) return false;
-            label = 0;
-            numeric = true;
-            continue;
-        }
-        bool digit = c >= '0' && c <= '9';
-        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-        if (!digit && !letter && c != '-' && c != '_') return false;
-        if (++label > 63) return false;
-        numeric = numeric && digit;
-    }
-    return label > 0 && !numeric;  // a last label of digits is a mistyped address (RFC 3696 section 2)
-}
-
 const Cidr* narrowest(std::span<const Cidr> blocks, Ipv4 address) {
     const Cidr* best = nullptr;
     for (const Cidr& candidate : blocks)
@@ -60,13 +37,62 @@ const Cidr* narrowest(std::span<const Cidr> blocks, Ipv4 address) {
     return best;
 }
 
+const NamePattern* matching(std::span<const NamePattern> patterns, std::string_view name) {
+    const NamePattern* best = nullptr;
+    for (const NamePattern& candidate : patterns)
+        if (candidate.matches(name) && (best == nullptr || candidate.name.size() > best->name.size()))
+            best = &candidate;
+    return best;
+}
+
+Ruling deny(std::string rule) {
+    return {Verdict::deny, std::move(rule)};
+}
+Ruling allow(std::string rule) {
+    return {Verdict::allow, std::move(rule)};
+}
+
+Result<std::vector<HeaderRules>> parse_rules(const NetworkRequest& request) {
+    std::vector<HeaderRules> out;
+    for (const auto& [text, headers] : request.rules) {
+        auto host = parse_pattern(text);
+        if (!host || host->kind == NamePattern::Kind::every)
+            return fail(ErrorCode::invalid_argument,
+                        fmt::format("invalid host '{}' in network rules: give a host name or *.name", text));
+        const bool twice =
+            std::ranges::any_of(out, [&](const HeaderRules& other) { return other.host == *host; });
+        if (twice)
+            return fail(ErrorCode::invalid_argument,
+                        fmt::format("host '{}' is in network rules twice", text));
+        out.push_back({std::move(*host), headers});
+    }
+    return out;
+}
+
+Result<ProxyAddress> parse_proxy(const ProxyRequest& request) {
+    auto invalid = [](std::string_view reason) {
+        return fail(ErrorCode::invalid_argument, fmt::format("invalid egress proxy: {}", reason));
+    };
+    auto authority = parse_authority(request.address);
+    if (!authority) return invalid(authority.error().message);
+    if (!authority->port) return invalid("its address is host:port");
+    if (authority->host.kind == Host::Kind::ipv6) return invalid("sandboxes have no IPv6");
+    if (request.username.size() > 255 || request.password.size() > 255)
+        return invalid("user name and password have at most 255 characters");
+    if (request.username.empty() && !request.password.empty()) return invalid("a password needs a user name");
+    return ProxyAddress{authority->host, *authority->port, request.username, request.password};
+}
+
 }  // namespace
 
 Result<EgressPolicy> parse_policy(const NetworkRequest& request) {
-    if (request.allow_out.size() > kMaxPolicyEntries || request.deny_out.size() > kMaxPolicyEntries)
-        return fail(ErrorCode::invalid_argument,
-                    fmt::format("a network policy holds at most {} allowed and {} denied entries",
-                                kMaxPolicyEntries, kMaxPolicyEntries));
+    if (std::max({request.allow_out.size(), request.deny_out.size(), request.rules.size()}) >
+        kMaxPolicyEntries)
+        return fail(
+            ErrorCode::invalid_argument,
+            fmt::format(
+                "a network policy holds at most {} allowed and {} denied entries, and {} hosts with rules",
+                kMaxPolicyEntries, kMaxPolicyEntries, kMaxPolicyEntries));
     EgressPolicy policy;
     for (const std::string& entry : request.deny_out) {
         auto cidr = parse_cidr(entry);
@@ -74,32 +100,29 @@ Result<EgressPolicy> parse_policy(const NetworkRequest& request) {
         if (const Cidr* v4 = std::get_if<Cidr>(&*cidr)) policy.deny.push_back(*v4);
     }
     if (request.allow_internet_access == false) policy.deny.push_back(block(0, 0));
-    bool deny_all = std::ranges::find(policy.deny, block(0, 0)) != policy.deny.end();
+    const bool deny_all = std::ranges::find(policy.deny, block(0, 0)) != policy.deny.end();
 
-    std::string first_name;
     for (const std::string& entry : request.allow_out) {
         if (auto cidr = parse_cidr(entry)) {
             if (const Cidr* v4 = std::get_if<Cidr>(&*cidr)) policy.allow.push_back(*v4);
             continue;
         }
         if (!deny_all) return fail(ErrorCode::invalid_argument, std::string(kNamesNeedDenyAll));
-        if (!is_name_pattern(entry))
-            return fail(ErrorCode::invalid_argument,
-                        fmt::format("invalid allowed address or domain {}", entry));
-        if (first_name.empty()) first_name = entry;
+        auto pattern = parse_pattern(entry);
+        if (!pattern)
+            return fail(ErrorCode::invalid_argument, fmt::format("invalid allowed address or domain {}: {}",
+                                                                 entry, pattern.error().message));
+        policy.names.push_back(std::move(*pattern));
     }
-    if (!first_name.empty())
-        return fail(
-            ErrorCode::unimplemented,
-            fmt::format(
-                "allow out by domain name ({}) cannot be enforced by this server yet; give addresses or "
-                "CIDR blocks instead",
-                first_name));
+    GB_TRY_ASSIGN(policy.rules, parse_rules(request));
+    if (request.egress_proxy) {
+        GB_TRY_ASSIGN(policy.proxy, parse_proxy(*request.egress_proxy));
+    }
     return policy;
 }
 
 EgressPolicy closed_policy() {
-    return {.allow = {}, .deny = {block(0, 0)}};
+    return {.allow = {}, .deny = {block(0, 0)}, .names = {}, .rules = {}, .proxy = {}};
 }
 
 std::span<const Cidr> closed_ranges() {
@@ -107,15 +130,104 @@ std::span<const Cidr> closed_ranges() {
 }
 
 std::string_view to_string(Verdict verdict) {
-    return verdict == Verdict::allow ? "allow" : "deny";
+    switch (verdict) {
+        case Verdict::allow:
+            return "allow";
+        case Verdict::deny:
+            return "deny";
+        case Verdict::end:
+            return "end";
+    }
+    return "deny";
 }
 
-Ruling evaluate(const EgressPolicy& policy, std::span<const Cidr> ceiling, Ipv4 address) {
-    if (narrowest(kClosed, address) != nullptr) return {Verdict::deny, "private"};
-    if (const Cidr* c = narrowest(ceiling, address)) return {Verdict::deny, "closed " + to_string(*c)};
-    if (const Cidr* c = narrowest(policy.allow, address)) return {Verdict::allow, "allow " + to_string(*c)};
-    if (const Cidr* c = narrowest(policy.deny, address)) return {Verdict::deny, "deny " + to_string(*c)};
-    return {Verdict::allow, "default"};
+Ruling judge(const EgressPolicy& policy, const Ceiling& ceiling, Ipv4 address,
+             std::optional<std::string_view> name) {
+    if (narrowest(kClosed, address) != nullptr) return deny("private");
+    if (const Cidr* c = narrowest(ceiling.closed, address)) return deny("closed " + to_string(*c));
+    if (name)
+        if (const NamePattern* n = matching(ceiling.closed_names, *name))
+            return deny("closed " + to_string(*n));
+    if (ceiling.only_listed && narrowest(ceiling.open, address) == nullptr &&
+        (!name || matching(ceiling.open_names, *name) == nullptr))
+        return deny("closed");
+    if (const Cidr* c = narrowest(policy.allow, address)) return allow("allow " + to_string(*c));
+    if (name)
+        if (const NamePattern* n = matching(policy.names, *name)) return allow("allow " + to_string(*n));
+    if (const Cidr* c = narrowest(policy.deny, address)) return deny("deny " + to_string(*c));
+    return allow("default");
+}
+
+Ruling judge_name(const EgressPolicy& policy, const Ceiling& ceiling, std::string_view name) {
+    if (const NamePattern* n = matching(ceiling.closed_names, name)) return deny("closed " + to_string(*n));
+    if (ceiling.only_listed && matching(ceiling.open_names, name) == nullptr) return deny("closed");
+    if (const NamePattern* n = matching(policy.names, name)) return allow("allow " + to_string(*n));
+    if (std::ranges::find(policy.deny, block(0, 0)) != policy.deny.end()) return deny("deny 0.0.0.0/0");
+    return allow("default");
+}
+
+std::vector<HeaderRule> header_rules(const EgressPolicy& policy, std::string_view name) {
+    std::vector<const HeaderRules*> matches;
+    for (const HeaderRules& rules : policy.rules)
+        if (rules.host.matches(name)) matches.push_back(&rules);
+    // Wider patterns first: what is said later replaces what was said before.
+    std::ranges::sort(matches, {}, [](const HeaderRules* rules) {
+        return std::pair(rules->host.kind == NamePattern::Kind::exact, rules->host.name.size());
+    });
+    std::vector<HeaderRule> out;
+    for (const HeaderRules* rules : matches)
+        out.insert(out.end(), rules->headers.begin(), rules->headers.end());
+    return out;
+}
+
+PacketSets packet_sets(const EgressPolicy& policy, const Ceiling& ceiling) {
+    const std::vector<Cidr> all{block(0, 0)};
+    PacketSets sets{.allow = policy.allow,
+                    .deny = policy.deny,
+                    .named = {},
+                    .tunneled = {},
+                    .udp_closed = {},
+                    .quic_closed = {}};
+    if (policy.proxy) {
+        sets.tunneled = all;
+        return sets;
+    }
+    const bool says_headers = !policy.rules.empty();
+    const bool closes_names = !ceiling.closed_names.empty();
+    const bool opens_names = !policy.names.empty() || (ceiling.only_listed && !ceiling.open_names.empty());
+    if (says_headers || closes_names) {
+        sets.named = all;  // an allowed address may be that of a host that the rules are about
+        sets.quic_closed = all;
+    } else if (opens_names) {
+        sets.named = complement(policy.allow);
+        if (ceiling.only_listed) sets.named = all;
+    }
+    if (!policy.names.empty()) sets.udp_closed = all;
+    return sets;
+}
+
+std::vector<Cidr> complement(std::span<const Cidr> blocks) {
+    std::vector<Cidr> out;
+    // The largest blocks that begin at `first` and do not go beyond `last`.
+    auto cover = [&](std::uint64_t first, std::uint64_t last) {
+        while (first <= last) {
+            int length = 32;
+            while (length > 0) {
+                const std::uint64_t size = std::uint64_t{1} << (33 - length);
+                if (first % size != 0 || first + size - 1 > last) break;
+                --length;
+            }
+            out.push_back({.base = {static_cast<std::uint32_t>(first)}, .length = length});
+            first += std::uint64_t{1} << (32 - length);
+        }
+    };
+    std::uint64_t next = 0;
+    for (const Range& range : merge(blocks)) {
+        if (range.first.value > next) cover(next, std::uint64_t{range.first.value} - 1);
+        next = std::uint64_t{range.last.value} + 1;
+    }
+    if (next <= UINT32_MAX) cover(next, UINT32_MAX);
+    return out;
 }
 
 }  // namespace gb::net

@@ -16,6 +16,7 @@
 namespace gb::net {
 namespace {
 
+constexpr int kBacklog = 128;
 constexpr int kNumbersTried = 8;  // links of earlier slots that the kernel is still removing
 
 Status set_sysctls() {
@@ -25,19 +26,39 @@ Status set_sysctls() {
             return status;
     GB_TRY(set_sysctl("net/ipv4/ip_forward", "1"));
     // Forwarding resets these, so they come after it. Answer ARP only for the address of the link that asks.
-    constexpr std::array<std::pair<const char*, const char*>, 7> kRest{{
+    constexpr std::array<std::pair<const char*, const char*>, 9> kRest{{
         {"net/ipv4/conf/all/send_redirects", "0"},
         {"net/ipv4/conf/default/send_redirects", "0"},
         {"net/ipv4/conf/all/accept_redirects", "0"},
         {"net/ipv4/conf/all/arp_ignore", "1"},
         {"net/ipv4/icmp_ratelimit", "0"},  // one peer, and the rules have a limit of their own
-        // A socket into a guest that is gone would go on sending for minutes after its program has ended, and keep the
-        // namespace with its devices alive as long.
+        // A socket into a guest that is gone would go on sending for minutes after its program has ended, and
+        // keep the namespace with its devices alive as long.
+        {"net/netfilter/nf_conntrack_acct", "1"},
+        {"net/netfilter/nf_conntrack_tcp_timeout_time_wait",
+         "5"},  // then its end is told, with what it carried
         {"net/ipv4/tcp_orphan_retries", "3"},
         {"net/ipv4/tcp_fin_timeout", "5"},
     }};
     for (auto [name, value] : kRest) GB_TRY(set_sysctl(name, value));
     return {};
+}
+
+// A socket that the guest's redirected traffic arrives at.
+Result<UniqueFd> open_here(int type, std::uint16_t port) {
+    UniqueFd fd(::socket(AF_INET, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (!fd) return fail_errno("open socket in network slot");
+    const int on = 1;
+    ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(kTapAddress.value);
+    if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+        return fail_errno(fmt::format("bind port {} in network slot", port));
+    if (type == SOCK_STREAM && ::listen(fd.get(), kBacklog) != 0)
+        return fail_errno(fmt::format("listen on port {} in network slot", port));
+    return fd;
 }
 
 }  // namespace
@@ -55,10 +76,12 @@ Status Slot::build(const SlotOptions& options) {
     GB_TRY(set_sysctls());
     GB_TRY(connect_host());
     GB_TRY(make_guest_link(options.link));
-    GB_TRY_ASSIGN(reader_, DecisionReader::open(kSlotLogGroup));
-    GB_TRY_ASSIGN(nft_, Nft::open());
+    GB_TRY(open_ends());
+    std::vector<Cidr> beyond;
+    if (host_.ceiling().only_listed) beyond = complement(host_.ceiling().open);
     return apply_rules(slot_rules({.slot_address = slot_addresses(host_.block(), number_).slot,
-                                   .ceiling = host_.ceiling(),
+                                   .ceiling = host_.ceiling().closed,
+                                   .beyond = beyond,
                                    .max_connections = options.max_connections}));
 }
 
@@ -79,9 +102,18 @@ Status Slot::reopen() {
     GB_TRY_ASSIGN(std::vector<Ipv4> addresses, links.addresses());
     if (std::ranges::find(addresses, slot_addresses(host_.block(), number_).slot) == addresses.end())
         return fail(ErrorCode::failed_precondition, "it is not the namespace of this slot");
-    GB_TRY_ASSIGN(reader_, DecisionReader::open(kSlotLogGroup));
-    GB_TRY_ASSIGN(nft_, Nft::open());
+    GB_TRY(open_ends());
     GB_TRY(suppressed());  // both tables are there
+    return {};
+}
+
+Status Slot::open_ends() {
+    GB_TRY_ASSIGN(reader_, DecisionReader::open(kSlotLogGroup));
+    GB_TRY_ASSIGN(flows_, FlowReader::open());
+    GB_TRY_ASSIGN(nft_, Nft::open());
+    GB_TRY_ASSIGN(egress_.dns_udp, open_here(SOCK_DGRAM, kDnsPort));
+    GB_TRY_ASSIGN(egress_.dns_tcp, open_here(SOCK_STREAM, kDnsPort));
+    GB_TRY_ASSIGN(egress_.proxy, open_here(SOCK_STREAM, kProxyPort));
     return {};
 }
 
@@ -133,6 +165,8 @@ Status Slot::make_guest_link(GuestLink kind) {
 Slot::~Slot() {
     tap_.reset();
     reader_.reset();
+    flows_.reset();
+    egress_ = {};
     nft_.reset();
     guest_netns_.reset();
     netns_.reset();
@@ -150,10 +184,21 @@ Result<UniqueFd> Slot::socket(int type) const {
 
 Status Slot::set_policy(EgressPolicy policy) {
     std::lock_guard lock(mutex_);
-    std::array<SetContents, 2> sets{{{kAllowSet, policy.allow}, {kDenySet, policy.deny}}};
+    const PacketSets sets_of_policy = packet_sets(policy, host_.ceiling());
+    const std::array<SetContents, 6> sets{{{kAllowSet, sets_of_policy.allow},
+                                           {kDenySet, sets_of_policy.deny},
+                                           {kNamedSet, sets_of_policy.named},
+                                           {kTunneledSet, sets_of_policy.tunneled},
+                                           {kUdpSet, sets_of_policy.udp_closed},
+                                           {kQuicSet, sets_of_policy.quic_closed}}};
     GB_TRY(nft_->replace_elements(kTable, sets));
     policy_ = std::move(policy);
     return {};
+}
+
+Result<std::vector<Decision>> Slot::open_flows() const {
+    GB_TRY_ASSIGN(NetnsScope scope, NetnsScope::enter(netns_.get()));
+    return FlowReader::open_flows();
 }
 
 EgressPolicy Slot::policy() const {
@@ -163,6 +208,8 @@ EgressPolicy Slot::policy() const {
 
 std::vector<Decision> Slot::read_decisions(std::size_t most) {
     std::vector<Decision> out = reader_->read(most);
+    std::vector<Decision> ended = flows_->read(most);
+    std::ranges::move(ended, std::back_inserter(out));
     std::lock_guard lock(mutex_);
     for (Decision& decision : out) name_rule(decision, policy_, host_.ceiling());
     return out;

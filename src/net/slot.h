@@ -14,6 +14,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <sys/socket.h>
@@ -21,6 +22,7 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "net/decision_reader.h"
+#include "net/flow_reader.h"
 #include "net/host_network.h"
 #include "net/nft.h"
 #include "net/policy.h"
@@ -35,6 +37,12 @@ enum class GuestLink {
 struct SlotOptions {
     GuestLink link = GuestLink::tap;
     unsigned max_connections = 2500;  // at a time, of the guest to the outside
+};
+
+// Where the guest's DNS questions arrive, and its connections that are to be judged by name: bound,
+// listening, without waiting. While nobody serves them nothing of that leaves.
+struct EgressSockets {
+    UniqueFd dns_udp, dns_tcp, proxy;
 };
 
 class Slot {
@@ -59,8 +67,11 @@ class Slot {
     // does.
     UniqueFd take_tap() { return std::move(tap_); }
 
-    // A non-blocking socket of the host's side of the guest link: it reaches the guest's ports, and nothing
-    // else. Quick enough for every request; callable from any thread.
+    // At most once. Whoever has them keeps the namespace alive.
+    EgressSockets take_egress_sockets() { return std::exchange(egress_, {}); }
+
+    // A non-blocking socket in the slot: it reaches the guest's ports, and what is outside by way of the
+    // rules, which hold back closed ranges only. Quick enough for every request; callable from any thread.
     [[nodiscard]] Result<UniqueFd> socket(int type = SOCK_STREAM) const;
 
     // Replaces the policy at once; connections that it denies are cut. Well under a millisecond, unless
@@ -70,8 +81,12 @@ class Slot {
 
     // Readable when decisions wait; for poll and epoll.
     [[nodiscard]] int decision_fd() const { return reader_->fd(); }
+    // The same for ends of connections that no proxy carried; read_decisions() reads both.
+    [[nodiscard]] int flow_fd() const { return flows_->fd(); }
     // Never blocks; for one thread at a time.
     std::vector<Decision> read_decisions(std::size_t most = 256);
+    // What connections that have not ended have carried so far, as if they ended now: for a slot that ends.
+    [[nodiscard]] Result<std::vector<Decision>> open_flows() const;
     // Decisions that will never be read: beyond the rate of the rules, or lost because nobody read in time.
     [[nodiscard]] Result<std::uint64_t> suppressed() const;
 
@@ -79,6 +94,7 @@ class Slot {
     explicit Slot(HostNetwork& host) : host_(host) {}
     Status build(const SlotOptions& options);
     Status reopen();
+    Status open_ends();
     Status connect_host();
     Status make_guest_link(GuestLink kind);
 
@@ -89,6 +105,8 @@ class Slot {
     UniqueFd guest_netns_;
     UniqueFd tap_;
     std::optional<DecisionReader> reader_;
+    std::optional<FlowReader> flows_;
+    EgressSockets egress_;
     mutable std::mutex mutex_;  // of what follows
     mutable std::optional<Nft> nft_;
     EgressPolicy policy_ = closed_policy();

@@ -33,8 +33,13 @@ constexpr std::string_view kPackets = R"(
 table inet glovebox {{{limits}
     set closed4 {{ type ipv4_addr; flags interval; elements = {closed} }}
     set ceiling4 {{ type ipv4_addr; flags interval; {ceiling} }}
+    set beyond4 {{ type ipv4_addr; flags interval; {beyond} }}
     set allow4 {{ type ipv4_addr; flags interval; }}
     set deny4 {{ type ipv4_addr; flags interval; elements = {{ 0.0.0.0/0 }} }}
+    set named4 {{ type ipv4_addr; flags interval; }}
+    set tunneled4 {{ type ipv4_addr; flags interval; }}
+    set udp4 {{ type ipv4_addr; flags interval; }}
+    set quic4 {{ type ipv4_addr; flags interval; }}
 
     chain raw {{
         type filter hook prerouting priority raw; policy accept;
@@ -48,12 +53,38 @@ table inet glovebox {{{limits}
     chain unroutable {{
 {log_unroutable}    }}
 
+    chain dispatch {{
+        type nat hook prerouting priority dstnat; policy accept;
+        iifname != "tap0" accept
+        udp dport 53 redirect to :{dns_port}
+        tcp dport 53 redirect to :{dns_port}
+        ip daddr @closed4 accept
+        ip daddr @ceiling4 accept
+        tcp dport {{ 80, 443 }} ip daddr @named4 redirect to :{proxy_port}
+        meta l4proto tcp ip daddr @tunneled4 redirect to :{proxy_port}
+    }}
+
     chain input {{
         type filter hook input priority filter; policy drop;
+        iifname "up0" ct state established ct direction reply accept
+        iifname "up0" ct state related accept
         iifname != "tap0" drop
         ct state established,related ct direction reply accept
+        ct status dnat goto served
         tcp flags & syn == 0 goto stale
 {log_host}    }}
+    chain served {{
+        ct mark 1 accept
+        jump connection
+        accept
+    }}
+
+    chain output {{
+        type filter hook output priority filter; policy accept;
+        oifname != "up0" accept
+        ip daddr @closed4 drop
+        ip daddr @ceiling4 drop
+    }}
 
     chain forward {{
         type filter hook forward priority filter; policy drop;
@@ -62,6 +93,11 @@ table inet glovebox {{{limits}
     }}
     chain inward {{
         ct original ip daddr @ceiling4 drop
+        ct original ip daddr @beyond4 drop
+        ct original ip daddr @tunneled4 drop
+        meta l4proto udp ct original ip daddr @udp4 drop
+        udp sport 443 ct original ip daddr @quic4 drop
+        tcp sport {{ 80, 443 }} ct original ip daddr @named4 drop
         ct original ip daddr @allow4 accept
         ct original ip daddr @deny4 drop
         accept
@@ -69,6 +105,11 @@ table inet glovebox {{{limits}
     chain outward {{
         ip daddr @closed4 goto private
         ip daddr @ceiling4 goto closed
+        ip daddr @beyond4 goto closed
+        ip daddr @tunneled4 goto proxy_only
+        meta l4proto udp ip daddr @udp4 goto udp_closed
+        udp dport 443 ip daddr @quic4 goto udp_closed
+        tcp dport {{ 80, 443 }} ip daddr @named4 goto by_name
         ip daddr @allow4 goto allowed
         ip daddr @deny4 goto denied
         ct mark 1 accept
@@ -97,6 +138,12 @@ table inet glovebox {{{limits}
 {log_closed}    }}
     chain denied {{
 {log_denied}    }}
+    chain proxy_only {{
+{log_proxy_only}    }}
+    chain udp_closed {{
+{log_udp_closed}    }}
+    chain by_name {{
+{log_by_name}    }}
     chain refuse {{
         meta l4proto tcp reject with tcp reset
         limit rate 100/second burst 100 packets reject with icmpx admin-prohibited
@@ -109,6 +156,10 @@ table inet glovebox {{{limits}
     }}
 }}
 )";
+
+std::string elements(std::span<const Cidr> blocks) {
+    return blocks.empty() ? "" : "elements = " + set_elements(blocks);
+}
 
 }  // namespace
 
@@ -136,7 +187,8 @@ std::string slot_rules(const SlotRules& options) {
         fmt::format(kFrames, fmt::arg("limits", kLimits), fmt::arg("log_ipv6", log("deny ipv6", "drop")));
     out += fmt::format(
         kPackets, fmt::arg("limits", kLimits), fmt::arg("closed", set_elements(closed_ranges())),
-        fmt::arg("ceiling", options.ceiling.empty() ? "" : "elements = " + set_elements(options.ceiling)),
+        fmt::arg("ceiling", elements(options.ceiling)), fmt::arg("beyond", elements(options.beyond)),
+        fmt::arg("dns_port", kDnsPort), fmt::arg("proxy_port", kProxyPort),
         fmt::arg("guest", to_string(kGuestAddress)), fmt::arg("slot", to_string(options.slot_address)),
         fmt::arg("connections", options.max_connections),
         fmt::arg("log_spoofed", log("deny spoofed-source", "drop")),
@@ -149,7 +201,10 @@ std::string slot_rules(const SlotRules& options) {
         fmt::arg("log_crowded", log("deny too-many-connections", "goto refuse")),
         fmt::arg("log_private", log("deny private", "goto refuse")),
         fmt::arg("log_closed", log("deny closed", "goto refuse")),
-        fmt::arg("log_denied", log("deny denied", "goto refuse")));
+        fmt::arg("log_denied", log("deny denied", "goto refuse")),
+        fmt::arg("log_proxy_only", log("deny proxy-only", "goto refuse")),
+        fmt::arg("log_udp_closed", log("deny udp-closed", "goto refuse")),
+        fmt::arg("log_by_name", log("deny by-name", "goto refuse")));
     return out;
 }
 
