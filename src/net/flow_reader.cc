@@ -29,6 +29,11 @@ Result<FlowReader> FlowReader::open() {
     const int size = kReceiveBuffer;
     if (::setsockopt(socket.fd(), SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof size) != 0)
         ::setsockopt(socket.fd(), SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
+    // One without an address of its own is left out of what is told to all.
+    sockaddr_nl own{};
+    own.nl_family = AF_NETLINK;
+    if (::bind(socket.fd(), reinterpret_cast<const sockaddr*>(&own), sizeof own) != 0)
+        return fail_errno("bind connection socket");
     const int group = NFNLGRP_CONNTRACK_DESTROY;
     if (::setsockopt(socket.fd(), SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &group, sizeof group) != 0)
         return fail_errno("subscribe to ends of connections");
