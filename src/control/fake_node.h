@@ -1,4 +1,5 @@
-// A node without machines, for tests of what stands above the node: its calls succeed, fail or wait as a test says.
+// A node without machines, for tests of what stands above the node: its calls succeed, fail or wait as a test
+// says.
 #pragma once
 
 #include <atomic>
@@ -71,7 +72,8 @@ class FakeNode : public Node {
         return out;
     }
     void leave_running() override {}
-    boost::asio::awaitable<Result<boost::asio::ip::tcp::socket>> connect(std::string id, std::uint16_t port) override {
+    boost::asio::awaitable<Result<boost::asio::ip::tcp::socket>> connect(std::string id,
+                                                                         std::uint16_t port) override {
         if (!machines.contains(id)) co_return fail(ErrorCode::not_found, "no such sandbox");
         boost::asio::ip::tcp::socket socket(co_await boost::asio::this_coro::executor);
         boost::system::error_code ec;
@@ -97,11 +99,39 @@ class FakeNode : public Node {
             if (machines.contains(id) || paused.contains(id)) out.push_back({.id = id, .bytes = bytes});
         return out;
     }
-    Result<std::vector<std::string>> decisions(const std::string&, std::size_t) override {
-        return std::vector<std::string>{};
+    boost::asio::awaitable<Status> set_network(std::string id, NetworkRequest network) override {
+        if (network_error) co_return std::unexpected(*network_error);
+        if (!machines.contains(id)) co_return fail(ErrorCode::not_found, "no such sandbox");
+        networks[id] = std::move(network);
+        co_return Status{};
     }
-    void on_exit(std::function<void(std::string, std::string)> callback) override { exited = std::move(callback); }
+    Result<EffectiveNetwork> network(const std::string& id) override {
+        if (!machines.contains(id)) return fail(ErrorCode::not_found, "no such sandbox");
+        return EffectiveNetwork{.allow_out = networks[id].allow_out, .deny_out = networks[id].deny_out};
+    }
+    void use_secrets(SecretSource source) override { secrets = std::move(source); }
+    Result<std::vector<std::string>> decisions(const std::string& id, std::size_t limit) override {
+        GB_TRY_ASSIGN(DecisionPage page, decisions_after(id, "", limit));
+        return std::move(page.lines);
+    }
+    Result<DecisionPage> decisions_after(const std::string& id, const std::string& after,
+                                         std::size_t limit) override {
+        const std::vector<std::string>& all = decision_lines[id];
+        DecisionPage page;
+        const std::size_t begin = after.empty() ? 0 : std::stoul(after);
+        for (std::size_t at = begin; at < all.size() && page.lines.size() < limit; ++at)
+            page.lines.push_back(all[at]);
+        page.next = std::to_string(begin + page.lines.size());
+        return page;
+    }
+    void on_exit(std::function<void(std::string, std::string)> callback) override {
+        exited = std::move(callback);
+    }
 
+    std::map<std::string, NetworkRequest> networks;  // by sandbox, as set_network() was told last
+    std::optional<Error> network_error;
+    SecretSource secrets;
+    std::map<std::string, std::vector<std::string>> decision_lines;
     int create_delay_ms = 0;
     int destroy_delay_ms = 0;
     int pause_delay_ms = 0;
@@ -110,7 +140,7 @@ class FakeNode : public Node {
     std::optional<Error> snapshot_error;
     std::set<std::string> snapshot_builds;
     SnapshotSpec last_snapshot;
-    std::set<std::string> hung;  // guests that do not answer
+    std::set<std::string> hung;                                      // guests that do not answer
     std::map<std::string, int> telemetry_calls, telemetry_answered;  // by sandbox: begun, ended
     std::function<Result<Telemetry>(const std::string&, std::uint64_t)> telemetry_answer;
     int destroyed = 0;
@@ -126,7 +156,8 @@ class FakeNode : public Node {
 
   private:
     static boost::asio::awaitable<void> wait(int ms) {
-        boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor, std::chrono::milliseconds(ms));
+        boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor,
+                                        std::chrono::milliseconds(ms));
         co_await timer.async_wait(boost::asio::use_awaitable);
     }
 };

@@ -6,12 +6,28 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "net/decision.h"
 
 namespace gb::net {
+
+// The last `limit` lines of a log that may be written meanwhile, oldest first. None where there is no file.
+std::vector<std::string> last_lines(const std::filesystem::path& log, std::size_t limit);
+
+struct LogPart {
+    std::vector<std::string> lines;
+    std::string next;  // for the following part
+};
+// At most `limit` lines that follow those of an earlier part; from the first that is kept when `after` is
+// empty or what it points to is kept no more. invalid_argument for a text that is no position.
+Result<LogPart> read_lines(const std::filesystem::path& log, std::string_view after, std::size_t limit);
+
+// Moves a log, with its older part, to where it can be read as before. Success where there is none.
+Status move_log(const std::filesystem::path& from, const std::filesystem::path& to);
 
 class DecisionLog {
   public:

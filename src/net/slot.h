@@ -37,6 +37,8 @@ enum class GuestLink {
 struct SlotOptions {
     GuestLink link = GuestLink::tap;
     unsigned max_connections = 2500;  // at a time, of the guest to the outside
+    // How fast a guest may send and receive, in bytes of packets a second; 0: as fast as it can.
+    std::uint64_t upload_bytes_s = 0, download_bytes_s = 0;
 };
 
 // Where the guest's DNS questions arrive, and its connections that are to be judged by name: bound,

@@ -22,6 +22,8 @@
 #include "base/offload.h"
 #include "http/client.h"
 #include "node/agent_client.h"
+#include "node/decision_archive.h"
+#include "node/effective_network.h"
 #include "node/folder_size.h"
 #include "node/loopback.h"
 #include "node/telemetry_message.h"
@@ -78,9 +80,10 @@ Status assign_copy(asio::posix::stream_descriptor& to, int fd) {
     return {};
 }
 
-// Removes the folders of sandboxes that were running and could not be taken over, or half paused, or half resumed. A
-// paused one stays, damaged or not: what can still be read of it is its owner's.
-Status remove_abandoned(const fs::path& sandboxes, const std::vector<Survivor>& survivors) {
+// Removes the folders of sandboxes that were running and could not be taken over, or half paused, or half
+// resumed. A paused one stays, damaged or not: what can still be read of it is its owner's.
+Status remove_abandoned(const fs::path& sandboxes, const fs::path& archive,
+                        const std::vector<Survivor>& survivors) {
     std::error_code ec;
     std::vector<fs::path> abandoned;
     for (const fs::directory_entry& entry : fs::directory_iterator(sandboxes, ec)) {
@@ -98,7 +101,12 @@ Status remove_abandoned(const fs::path& sandboxes, const std::vector<Survivor>& 
         }
     }
     if (ec) return fail_errno(ec.value(), "read " + sandboxes.string());
-    for (const fs::path& folder : abandoned) GB_TRY(remove_tree(folder));
+    for (const fs::path& folder : abandoned) {
+        if (Status kept = keep_decisions(archive, folder.filename(), SandboxFolder(folder)); !kept)
+            log::warn("decisions of a sandbox are lost",
+                      {{"sandbox", folder.filename().string()}, {"error", kept.error().message}});
+        GB_TRY(remove_tree(folder));
+    }
     return {};
 }
 
@@ -112,7 +120,8 @@ class WaitingSandbox final : public WarmMachine {
   public:
     explicit WaitingSandbox(std::shared_ptr<SandboxMachine> machine) : machine_(std::move(machine)) {}
     [[nodiscard]] bool alive() const override { return machine_->alive(); }
-    Result<std::shared_ptr<SandboxMachine>> hand_over(const SandboxSpec& spec, net::EgressPolicy policy) override {
+    Result<std::shared_ptr<SandboxMachine>> hand_over(const SandboxSpec& spec,
+                                                      net::EgressPolicy policy) override {
         const std::shared_ptr<SandboxMachine> machine = std::move(machine_);
         Status done = machine->hand_over(spec, std::move(policy));
         if (done) return machine;
@@ -130,6 +139,7 @@ LocalNode::LocalNode(asio::any_io_executor executor, asio::thread_pool& pool, No
     : executor_(std::move(executor)),
       pool_(pool),
       options_(std::move(options)),
+      sweep_timer_(executor_),
       templates_(options_.templates()),
       snapshots_(options_.data_dir / "snapshots", templates_) {}
 
@@ -149,13 +159,16 @@ Status LocalNode::start() {
     GB_TRY_ASSIGN(std::string instance, instance_of(options_.data_dir));
     GB_TRY(make_dirs(sandboxes, 0711));
     GB_TRY(snapshots_.open());
-    GB_TRY_ASSIGN(machinery_, open_machinery(options_.data_dir, instance, [&](engine::Engine& engine, std::uint16_t tag) {
-                      return adopt_machines(engine, templates_, sandboxes, tag);
-                  }));
+    GB_TRY_ASSIGN(machinery_, open_machinery(options_.data_dir, instance, options_.network.ceiling,
+                                             [&](engine::Engine& engine, std::uint16_t tag) {
+                                                 return adopt_machines(engine, templates_, sandboxes, tag);
+                                             }));
     // All other machines are dead by now; their files go too, except those of paused sandboxes.
-    GB_TRY(remove_abandoned(sandboxes, machinery_.survivors));
+    GB_TRY(remove_abandoned(sandboxes, archive(), machinery_.survivors));
+    sweep_archive();
     net::SlotPoolOptions pool_options;
     pool_options.target = options_.ready_slots;
+    pool_options.slot = options_.network.slot;
     slots_ = std::make_unique<net::SlotPool>(*machinery_.network, pool_options);
     watch_host();
     GB_TRY(take_over_machines());
@@ -217,9 +230,10 @@ std::shared_ptr<SandboxMachine> LocalNode::find(const std::string& id) const {
 Status LocalNode::check_vmm(const Manifest& manifest) const {
     if (manifest.vmm_id == machinery_.engine->vmm_root().id) return {};
     if (manifest.saved)
-        return fail(ErrorCode::failed_precondition,
-                    fmt::format("the snapshot was taken with another QEMU ({}) and can only be started with that",
-                                manifest.vmm_version));
+        return fail(
+            ErrorCode::failed_precondition,
+            fmt::format("the snapshot was taken with another QEMU ({}) and can only be started with that",
+                        manifest.vmm_version));
     return fail(
         ErrorCode::failed_precondition,
         fmt::format("template '{0}' was made with another QEMU ({1}); run `glovebox template prepare {0}`",
@@ -244,7 +258,8 @@ Status LocalNode::make_room(const Manifest& manifest) {
     }
 }
 
-Result<std::shared_ptr<SandboxMachine>> LocalNode::take_or_start(const StoredTemplate& from, const SandboxSpec& spec,
+Result<std::shared_ptr<SandboxMachine>> LocalNode::take_or_start(const StoredTemplate& from,
+                                                                 const SandboxSpec& spec,
                                                                  const net::EgressPolicy& policy) {
     const WarmTemplate kind = warm_template_of(from);
     const WarmPool::Creating creating(*warm_, kind.memory_mib);
@@ -279,7 +294,8 @@ void LocalNode::open_warm_pool() {
             if (check_vmm(build.manifest)) out.push_back(warm_template_of(build));
         return out;
     };
-    pool.make = [this](const WarmTemplate& of, const std::stop_token& over) -> Result<std::unique_ptr<WarmMachine>> {
+    pool.make = [this](const WarmTemplate& of,
+                       const std::stop_token& over) -> Result<std::unique_ptr<WarmMachine>> {
         GB_TRY_ASSIGN(const StoredTemplate from, templates_.find_build(of.build_id));
         GB_TRY_ASSIGN(auto machine, SandboxMachine::warm(parts(), from, over));
         return std::make_unique<WaitingSandbox>(std::move(machine));
@@ -437,7 +453,8 @@ awaitable<Status> LocalNode::pause(std::string id, PauseMode mode) {
 awaitable<Status> LocalNode::snapshot(SnapshotSpec spec) {
     std::shared_ptr<SandboxMachine> machine = find(spec.sandbox_id);
     if (!machine)
-        co_return fail(ErrorCode::not_found, fmt::format("no sandbox '{}' runs on this machine", spec.sandbox_id));
+        co_return fail(ErrorCode::not_found,
+                       fmt::format("no sandbox '{}' runs on this machine", spec.sandbox_id));
     co_return co_await offload(pool_, [&] {
         return snapshots_.add(spec.build_id, spec.keep,
                               [&](const fs::path& folder) { return machine->snapshot(spec, folder); });
@@ -499,7 +516,8 @@ awaitable<Status> LocalNode::destroy(std::string id) {
         co_return co_await offload(pool_, [machine = watched->machine] { return machine->end(); });
     }
     if (!is_sandbox_name(id)) co_return Status{};
-    co_return co_await offload(pool_, [folder = folder_of(id)]() -> Status {
+    co_return co_await offload(pool_, [folder = folder_of(id), archive = archive(), id]() -> Status {
+        GB_TRY(keep_decisions(archive, id, folder));
         // First what makes it a paused one: a folder that is removed by half must not come back after a
         // crash.
         GB_TRY(remove_manifest(folder));
@@ -541,7 +559,8 @@ awaitable<Result<std::shared_ptr<tcp::socket>>> LocalNode::dial(std::string id, 
     boost::system::error_code ec;
     socket->assign(tcp::v4(), fd.release(), ec);
     if (ec) co_return fail(ErrorCode::internal, "socket: " + ec.message());
-    why = co_await bounded(sandbox, socket, limit, connect_to(socket, {asio::ip::make_address(kGuestAddress), port}));
+    why = co_await bounded(sandbox, socket, limit,
+                           connect_to(socket, {asio::ip::make_address(kGuestAddress), port}));
     if (why) co_return fail(ErrorCode::unavailable, fmt::format("port {}: {}", port, why.message()));
     co_return socket;
 }
@@ -550,7 +569,8 @@ awaitable<Result<tcp::socket>> LocalNode::connect(std::string id, std::uint16_t 
     boost::system::error_code why;
     auto direct = co_await dial(id, port, kConnectLimit, why);
     if (direct) co_return std::move(**direct);
-    if (why != asio::error::connection_refused || port == kAgentPort) co_return std::unexpected(direct.error());
+    if (why != asio::error::connection_refused || port == kAgentPort)
+        co_return std::unexpected(direct.error());
     // Nobody listens on the guest's address, perhaps somebody does on its loopback.
     boost::system::error_code ignored;
     GB_CO_TRY_ASSIGN(auto agent, co_await dial(id, kAgentPort, kConnectLimit, ignored));
@@ -598,7 +618,7 @@ Result<NodeInfo> LocalNode::info() {
     if (!stored.empty())
         out.accelerator = std::string(engine::accelerator_name(stored.front().manifest.accelerator));
     GB_TRY_ASSIGN(out.memory_available_mib, available_memory_mib());
-    struct sysinfo memory {};
+    struct sysinfo memory{};
     if (::sysinfo(&memory) == 0)
         out.memory_mib = static_cast<std::uint64_t>(memory.totalram) * memory.mem_unit >> 20;
     out.memory_reserve_mib = options_.memory_reserve_mib;
@@ -647,12 +667,56 @@ Result<std::vector<DiskUse>> LocalNode::disk_use() {
     return out;
 }
 
+void LocalNode::use_secrets(SecretSource source) {
+    secrets_ = std::move(source);
+}
+
+// At the start and then every hour: what it removes is a matter of days.
+void LocalNode::sweep_archive() {
+    remove_old_decisions(archive(), now_ms() - std::int64_t{options_.network.decisions_days} * 86'400'000);
+    sweep_timer_.expires_after(std::chrono::hours(1));
+    sweep_timer_.async_wait([this](const boost::system::error_code& ec) {
+        if (!ec) sweep_archive();
+    });
+}
+
+Result<fs::path> LocalNode::decision_log_of(const std::string& id) const {
+    if (is_sandbox_name(id)) {
+        std::error_code ec;
+        if (fs::exists(folder_of(id).log(), ec)) return folder_of(id).log();
+        if (fs::path log = archived_log(archive(), id); fs::exists(log, ec)) return log;
+        if (fs::exists(folder_of(id).manifest(), ec)) return folder_of(id).log();
+    }
+    return fail(ErrorCode::not_found,
+                fmt::format("no sandbox '{}' on this machine, and no decisions of it", id));
+}
+
 Result<std::vector<std::string>> LocalNode::decisions(const std::string& id, std::size_t limit) {
     if (auto machine = find(id)) return machine->decisions(limit);
-    std::error_code ec;
-    if (!is_sandbox_name(id) || !fs::exists(folder_of(id).manifest(), ec))
-        return fail(ErrorCode::not_found, fmt::format("no sandbox '{}' on this machine", id));
-    return SandboxMachine::read_decisions(folder_of(id), limit);
+    GB_TRY_ASSIGN(const fs::path log, decision_log_of(id));
+    return net::last_lines(log, limit);
+}
+
+Result<DecisionPage> LocalNode::decisions_after(const std::string& id, const std::string& after,
+                                                std::size_t limit) {
+    if (auto machine = find(id)) machine->record_decisions();
+    GB_TRY_ASSIGN(const fs::path log, decision_log_of(id));
+    GB_TRY_ASSIGN(net::LogPart part, net::read_lines(log, after, limit));
+    return DecisionPage{std::move(part.lines), std::move(part.next)};
+}
+
+awaitable<Status> LocalNode::set_network(std::string id, NetworkRequest network) {
+    std::shared_ptr<SandboxMachine> machine = find(id);
+    if (!machine)
+        co_return fail(ErrorCode::not_found, fmt::format("no sandbox '{}' runs on this machine", id));
+    co_return co_await offload(pool_, [&] { return machine->set_network(network); });
+}
+
+Result<EffectiveNetwork> LocalNode::network(const std::string& id) {
+    std::shared_ptr<SandboxMachine> machine = find(id);
+    if (!machine) return fail(ErrorCode::not_found, fmt::format("no sandbox '{}' runs on this machine", id));
+    GB_TRY_ASSIGN(const net::EgressPolicy policy, machine->policy());
+    return effective_network(policy, machinery_.network->ceiling(), options_.network);
 }
 
 }  // namespace gb

@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
 
 #include "base/unique_fd.h"
@@ -49,7 +50,11 @@ class LocalNode final : public Node {
     Result<Isolation> isolation(const std::string& id) override;
     Result<SandboxUsage> usage(const std::string& id) override;
     Result<std::vector<DiskUse>> disk_use() override;
+    boost::asio::awaitable<Status> set_network(std::string id, NetworkRequest network) override;
+    Result<EffectiveNetwork> network(const std::string& id) override;
+    void use_secrets(SecretSource source) override;
     Result<std::vector<std::string>> decisions(const std::string& id, std::size_t limit) override;
+    Result<DecisionPage> decisions_after(const std::string& id, const std::string& after, std::size_t limit) override;
     void on_exit(std::function<void(std::string, std::string)> callback) override {
         on_exit_ = std::move(callback);
     }
@@ -70,11 +75,14 @@ class LocalNode final : public Node {
                                                           const net::EgressPolicy& policy);
     void open_warm_pool();
     [[nodiscard]] SandboxMachine::Parts parts() {
-        return {machinery_, *slots_, options_.data_dir / "sandboxes"};
+        return {machinery_, *slots_, options_.data_dir / "sandboxes", archive()};
     }
     [[nodiscard]] SandboxFolder folder_of(const std::string& id) const {
         return SandboxFolder(options_.data_dir / "sandboxes" / id);
     }
+    [[nodiscard]] std::filesystem::path archive() const { return options_.data_dir / "decisions"; }
+    [[nodiscard]] Result<std::filesystem::path> decision_log_of(const std::string& id) const;
+    void sweep_archive();
     Status start();
     Status take_over_machines();
     // Watches a machine that runs and takes it in. On an error it runs unwatched, which it must not for long.
@@ -94,6 +102,7 @@ class LocalNode final : public Node {
     boost::asio::any_io_executor executor_;
     boost::asio::thread_pool& pool_;
     NodeOptions options_;
+    boost::asio::steady_timer sweep_timer_;
     UniqueFd lock_;  // of the data folder
     Machinery machinery_;
     TemplateStore templates_;
@@ -106,6 +115,7 @@ class LocalNode final : public Node {
     std::unordered_map<std::string, std::shared_ptr<Watched>> sandboxes_;
     std::function<void(std::string, std::string)> on_exit_;
     std::unique_ptr<DiskRetry> disk_retry_;
+    SecretSource secrets_;
 };
 
 }  // namespace gb

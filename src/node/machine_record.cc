@@ -34,6 +34,26 @@ Result<std::vector<std::string>> strings_of(const json::value& value) {
     return out;
 }
 
+Result<std::map<std::string, std::vector<net::HeaderRule>>> rules_of(const json::value& value) {
+    std::map<std::string, std::vector<net::HeaderRule>> out;
+    if (!value.is_object()) return unreadable("has header rules that are none");
+    for (const auto& host : value.get_object()) {
+        GB_TRY_ASSIGN(const std::vector<std::string> words, strings_of(host.value()));
+        if (words.size() % 2 != 0) return unreadable("has a header rule without a value");
+        std::vector<net::HeaderRule>& rules = out[host.key()];
+        for (std::size_t at = 0; at < words.size(); at += 2) rules.push_back({words[at], words[at + 1]});
+    }
+    return out;
+}
+
+// The password is not written down here: until somebody who knows it says so again, the proxy refuses, and
+// nothing leaves.
+Result<net::ProxyRequest> proxy_of(const json::value& value) {
+    GB_TRY_ASSIGN(std::vector<std::string> words, strings_of(value));
+    if (words.size() != 2) return unreadable("has an egress proxy that is none");
+    return net::ProxyRequest{std::move(words[0]), std::move(words[1]), ""};
+}
+
 Result<NetworkRequest> network_of(const json::object& object) {
     NetworkRequest out;
     bool allow = false, deny = false, internet = false;
@@ -51,6 +71,10 @@ Result<NetworkRequest> network_of(const json::object& object) {
                 return unreadable("does not say whether there is internet access");
             }
             internet = true;
+        } else if (item.key() == "rules") {
+            GB_TRY_ASSIGN(out.rules, rules_of(item.value()));
+        } else if (item.key() == "egress_proxy") {
+            GB_TRY_ASSIGN(out.egress_proxy, proxy_of(item.value()));
         } else {
             // Of a later version: a rule that is not understood cannot be kept.
             return unreadable(fmt::format("has a network rule '{}'", std::string_view(item.key())));
@@ -75,6 +99,21 @@ std::string write_record(const MachineRecord& r) {
                          {"deny_out", list_of(r.network.deny_out)}};
     network["allow_internet_access"] =
         r.network.allow_internet_access ? json::value(*r.network.allow_internet_access) : json::value();
+    if (!r.network.rules.empty()) {
+        json::object rules;
+        for (const auto& [host, headers] : r.network.rules) {
+            json::array words;
+            for (const net::HeaderRule& header : headers) {
+                words.emplace_back(header.name);
+                words.emplace_back(header.value);
+            }
+            rules[host] = std::move(words);
+        }
+        network["rules"] = std::move(rules);
+    }
+    if (r.network.egress_proxy)
+        network["egress_proxy"] =
+            json::array{r.network.egress_proxy->address, r.network.egress_proxy->username};
     json::object out{{"format", kFormat},
                      {"id", r.id},
                      {"pid", r.process.pid},

@@ -19,7 +19,7 @@ namespace gb {
 struct MachineRecord {
     std::string id;
     std::string cgroup;  // the name of its control group; empty: the id
-    Manifest from;  // the template's build that it runs on, as it was
+    Manifest from;       // the template's build that it runs on, as it was
     engine::ProcessTrace process;
     std::size_t slot = 0;
     std::uint64_t netns = 0;  // net::netns_id of the slot

@@ -58,7 +58,8 @@ TEST(MachineRecord, SaysAgainWhatWasWritten) {
 }
 
 TEST(MachineRecord, TheGroupIsNamedAfterTheSandboxUnlessItSaysOtherwise) {
-    EXPECT_EQ(parse_record(write_record(sample()))->cgroup_name(), "isandbox1") << "as earlier servers wrote it";
+    EXPECT_EQ(parse_record(write_record(sample()))->cgroup_name(), "isandbox1")
+        << "as earlier servers wrote it";
     EXPECT_THAT(write_record(sample()), testing::Not(testing::HasSubstr("cgroup")));
     MachineRecord r = sample();
     r.cgroup = "warm.abc";
@@ -92,8 +93,30 @@ TEST(MachineRecord, APolicyIsReadWholeOrNotAtAll) {
         EXPECT_FALSE(network([&](json::object& n) { n[name] = "text"; }).has_value()) << name;
         EXPECT_FALSE(network([&](json::object& n) { n[name] = json::array{1}; }).has_value()) << name;
     }
-    EXPECT_FALSE(network([](json::object& n) { n["rules"] = json::object(); }).has_value())
+    EXPECT_FALSE(network([](json::object& n) { n["later"] = json::object(); }).has_value())
         << "a rule of a later version";
+    const json::value kDamaged[] = {1, "text", json::object{{"a.com", 1}},
+                                    json::object{{"a.com", json::array{"A"}}},
+                                    json::object{{"a.com", json::array{"A", 1}}}};
+    for (const json::value& rules : kDamaged)
+        EXPECT_FALSE(network([&](json::object& n) { n["rules"] = rules; }).has_value());
+    for (const json::value& proxy :
+         {json::value("a:1"), json::value(json::array{"a:1"}), json::value(json::array{1, 2})})
+        EXPECT_FALSE(network([&](json::object& n) { n["egress_proxy"] = proxy; }).has_value());
+}
+
+TEST(MachineRecord, HasHeaderRulesAndNoPassword) {
+    MachineRecord record = sample();
+    record.network.rules = {
+        {"api.example.com", {{"A", "b"}, {"Authorization", "Bearer ${e2b.secrets.key}"}}}};
+    record.network.egress_proxy = net::ProxyRequest{"proxy.example:1080", "me", "hidden"};
+    const std::string text = write_record(record);
+    EXPECT_EQ(text.find("hidden"), std::string::npos);
+    auto read = parse_record(text);
+    ASSERT_TRUE(read) << read.error().message;
+    EXPECT_EQ(read->network.rules, record.network.rules);
+    ASSERT_TRUE(read->network.egress_proxy);
+    EXPECT_EQ(*read->network.egress_proxy, (net::ProxyRequest{"proxy.example:1080", "me", ""}));
 }
 
 TEST(MachineRecord, IsAFileOfRootsThatAppearsWhole) {

@@ -39,7 +39,8 @@ Result<std::string> instance_of(const fs::path& folder) {
     return made;
 }
 
-Result<Machinery> open_machinery(const fs::path& folder, const std::string& instance, const AdoptMachines& adopt) {
+Result<Machinery> open_machinery(const fs::path& folder, const std::string& instance,
+                                 const net::Ceiling& ceiling, const AdoptMachines& adopt) {
     Machinery out;
     out.instance = instance;
     engine::MicrovmOptions engine_options;
@@ -52,6 +53,7 @@ Result<Machinery> open_machinery(const fs::path& folder, const std::string& inst
     std::map<std::string, pid_t> keep;
     net::HostNetworkOptions network_options;
     network_options.instance = instance;
+    network_options.ceiling = ceiling;
     for (const Survivor& survivor : out.survivors) {
         keep.emplace(survivor.record.cgroup_name(), survivor.machine->pid());
         network_options.keep.push_back(survivor.record.slot);

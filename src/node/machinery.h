@@ -12,6 +12,7 @@
 #include "base/unique_fd.h"
 #include "engine/microvm/microvm_engine.h"
 #include "net/host_network.h"
+#include "node/network_options.h"
 #include "node/survivors.h"
 #include "node/warm_demand.h"
 
@@ -26,6 +27,7 @@ struct NodeOptions {
     std::size_t ready_slots = 4;
     std::uint64_t memory_reserve_mib = 512;  // of the host, never given to sandboxes
     WarmOptions warm;                        // sandboxes that wait for an owner; none unless told
+    NetworkOptions network;
 
     [[nodiscard]] std::filesystem::path templates() const {
         return templates_dir.empty() ? data_dir / "templates" : templates_dir;
@@ -50,7 +52,7 @@ Result<std::string> instance_of(const std::filesystem::path& folder);
 // a time. The same ones again reclaim, but for the machines that `adopt` takes over.
 using AdoptMachines = std::function<std::vector<Survivor>(engine::Engine& engine, std::uint16_t instance_tag)>;
 Result<Machinery> open_machinery(const std::filesystem::path& folder, const std::string& instance,
-                                 const AdoptMachines& adopt = {});
+                                 const net::Ceiling& ceiling = {}, const AdoptMachines& adopt = {});
 
 // The user that the machine in this slot runs as: no two machines of this host share one.
 uid_t machine_uid(std::uint16_t instance_tag, std::size_t slot_number);

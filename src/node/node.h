@@ -1,5 +1,6 @@
-// What control may ask of one machine that runs sandboxes. In-process on a single machine; the same calls cross a
-// network when there are many. Nothing above this interface touches a process, a sandbox's file or a network device.
+// What control may ask of one machine that runs sandboxes. In-process on a single machine; the same calls
+// cross a network when there are many. Nothing above this interface touches a process, a sandbox's file or a
+// network device.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +14,14 @@
 #include <boost/asio/ip/tcp.hpp>
 
 #include "base/result.h"
+#include "net/network_request.h"
 
 namespace gb {
 
 inline constexpr std::uint16_t kAgentPort = 49983;  // where the agent of every guest listens
 
 struct TemplateInfo {
-    std::string id;        // 20 of [a-z0-9]
+    std::string id;  // 20 of [a-z0-9]
     std::string name;
     std::string build_id;  // UUID of the snapshot that sandboxes start from
     int cpu_count = 1;
@@ -28,17 +30,42 @@ struct TemplateInfo {
     std::int64_t created_ms = 0;
 };
 
-// What a client asked of the network, unparsed; the node turns it into a policy or refuses it (invalid_argument).
-struct NetworkRequest {
-    std::optional<bool> allow_internet_access;
-    std::vector<std::string> allow_out;
-    std::vector<std::string> deny_out;
+// What a client asked of the network; the node turns it into a policy or refuses it (invalid_argument).
+using net::NetworkRequest;
+
+// The network of a running sandbox as it is in force, for people and programs to read. Texts are canonical;
+// nothing here is secret.
+struct EffectiveNetwork {
+    // What nobody opens: ranges, then the operator's blocks and names and the host's addresses.
+    std::vector<std::string> closed;
+    bool only_listed = false;  // the operator's mode "closed": nothing but `listed` leaves
+    std::vector<std::string> listed;
+    std::vector<std::string> allow_out, deny_out;
+    std::map<std::string, std::vector<std::string>>
+        header_rules;                    // by host: the names of headers that are set
+    std::string egress_proxy;            // host:port, or empty
+    bool names_decide = false;           // TCP to 80 and 443 goes through the name proxy, UDP is closed
+    std::vector<std::string> resolvers;  // that names are asked from, host:port
+    unsigned max_connections = 0;        // at a time
+    std::uint64_t upload_bytes_s = 0, download_bytes_s = 0;  // 0: no limit
 };
+
+// A part of a decision log.
+struct DecisionPage {
+    std::vector<std::string> lines;  // each a JSON object
+    std::string next;                // ask for what follows with it; opaque
+};
+
+// The content of a team's secret, for a header of a request that a sandbox makes; called on any thread, at
+// any time.
+using SecretSource =
+    std::function<Result<std::string>(const std::string& sandbox_id, const std::string& name)>;
 
 struct SandboxSpec {
     std::string id;
     std::string template_id;
-    std::string snapshot_build;  // a snapshot to start from instead of the template's newest build; empty: none
+    std::string
+        snapshot_build;  // a snapshot to start from instead of the template's newest build; empty: none
     std::map<std::string, std::string> env_vars;
     std::string access_token;  // empty: the agent asks for none
     NetworkRequest network;
@@ -52,8 +79,8 @@ enum class PauseMode {
 // A copy of a running sandbox that others can be started from: memory, processes, files of one moment.
 struct SnapshotSpec {
     std::string sandbox_id;
-    std::string build_id;           // UUID, new
-    std::string template_id, name;  // what it is a build of
+    std::string build_id;                         // UUID, new
+    std::string template_id, name;                // what it is a build of
     std::map<std::string, std::string> env_vars;  // of the sandbox; those that start from it have them too
     enum class Keep {
         durable,  // it outlives a power failure
@@ -67,7 +94,7 @@ struct Isolation {
     std::string isolation_class;  // "microvm"
     std::string accelerator;      // "kvm" or "tcg" (software emulation)
     std::string accelerator_reason;
-    std::string vmm;              // "QEMU 7.2.22"
+    std::string vmm;  // "QEMU 7.2.22"
     std::string guest_kernel;
     std::string host_kernel;
 };
@@ -86,8 +113,8 @@ struct NodeInfo {
     int cpu_count = 0;
     std::uint64_t memory_mib = 0, memory_available_mib = 0, memory_reserve_mib = 0;
     std::uint64_t disk_available_mib = 0;  // where sandboxes are kept
-    // Sandboxes that are restored ahead of time and wait for an owner, by the name of their template; they are nobody's
-    // and in no list. Templates that had some are named with 0.
+    // Sandboxes that are restored ahead of time and wait for an owner, by the name of their template; they
+    // are nobody's and in no list. Templates that had some are named with 0.
     std::map<std::string, std::size_t> warm;
     std::uint64_t creates_from_pool = 0, creates_from_restore = 0;  // since the server's start
 };
@@ -139,33 +166,36 @@ class Node {
     // Templates that can be started now; looks at the disk again when it changed.
     virtual Result<std::vector<TemplateInfo>> templates() = 0;
 
-    // Returns when the guest's agent has taken its identity and answers. resource_exhausted/unavailable say what is
-    // short.
+    // Returns when the guest's agent has taken its identity and answers. resource_exhausted/unavailable say
+    // what is short.
     virtual boost::asio::awaitable<Status> create(SandboxSpec spec) = 0;
 
-    // Saves a running sandbox and ends its machine. When this returns, the sandbox can be resumed, also after a power
-    // failure. On any error it runs on.
+    // Saves a running sandbox and ends its machine. When this returns, the sandbox can be resumed, also after
+    // a power failure. On any error it runs on.
     virtual boost::asio::awaitable<Status> pause(std::string id, PauseMode mode) = 0;
 
-    // Runs a paused sandbox again, with what `spec` says now of environment, token and network. On an error it stays
-    // paused; data_loss: its saved state is damaged.
+    // Runs a paused sandbox again, with what `spec` says now of environment, token and network. On an error
+    // it stays paused; data_loss: its saved state is damaged.
     virtual boost::asio::awaitable<Status> resume(SandboxSpec spec) = 0;
 
-    // Copies a running sandbox, which runs on and stands still only for that. On an error nothing is left of the copy.
+    // Copies a running sandbox, which runs on and stands still only for that. On an error nothing is left of
+    // the copy.
     virtual boost::asio::awaitable<Status> snapshot(SnapshotSpec spec) = 0;
     // Sandboxes that were started from it go on. Unknown ones are success.
     virtual boost::asio::awaitable<Status> remove_snapshot(std::string build_id) = 0;
     // The build ids of all that are here.
     virtual Result<std::vector<std::string>> snapshots() = 0;
 
-    // Everything held here: machines that were taken over from a previous run of the server, and paused sandboxes.
+    // Everything held here: machines that were taken over from a previous run of the server, and paused
+    // sandboxes.
     virtual Result<std::vector<HeldSandbox>> held() = 0;
 
-    // Gives up the running machines without ending them; the next node of the same folder takes them over. Nothing else
-    // may be called afterwards.
+    // Gives up the running machines without ending them; the next node of the same folder takes them over.
+    // Nothing else may be called afterwards.
     virtual void leave_running() = 0;
 
-    // Returns when process, network, cgroup and files are gone, those of a paused sandbox too. Unknown ids are success.
+    // Returns when process, network, cgroup and files are gone, those of a paused sandbox too. Unknown ids
+    // are success.
     virtual boost::asio::awaitable<Status> destroy(std::string id) = 0;
 
     // A connection to a port of the guest. unavailable: nobody listens there; not_found: no such sandbox.
@@ -184,8 +214,20 @@ class Node {
     // and no thread: deadline_exceeded, unavailable; internal when the answer is none of our agent.
     virtual boost::asio::awaitable<Result<Telemetry>> telemetry(std::string id, std::uint64_t after) = 0;
 
-    // The last `limit` lines of the sandbox's decision log, each a JSON object.
+    // Replaces the network rules of a running sandbox at once; connections that are denied now are cut. On an
+    // error everything is as it was.
+    virtual boost::asio::awaitable<Status> set_network(std::string id, NetworkRequest network) = 0;
+    virtual Result<EffectiveNetwork> network(const std::string& id) = 0;
+    // Where header rules get secrets from; without it a rule that names one fails. Set once, before the first
+    // sandbox.
+    virtual void use_secrets(SecretSource source) = 0;
+
+    // The last `limit` lines of the sandbox's decision log, each a JSON object; also of one that is gone.
     virtual Result<std::vector<std::string>> decisions(const std::string& id, std::size_t limit) = 0;
+    // At most `limit` lines that follow those of an earlier page; with an empty `after` from the first that
+    // is kept.
+    virtual Result<DecisionPage> decisions_after(const std::string& id, const std::string& after,
+                                                 std::size_t limit) = 0;
 
     // Called on the node's executor when a machine ended without destroy(); the sandbox is gone then.
     virtual void on_exit(std::function<void(std::string id, std::string reason)> callback) = 0;

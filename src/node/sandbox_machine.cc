@@ -1,8 +1,5 @@
 #include "node/sandbox_machine.h"
 
-#include <deque>
-#include <sstream>
-
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -11,6 +8,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "net/netns.h"
+#include "node/decision_archive.h"
 #include "node/guest_link.h"
 #include "node/machine_record.h"
 
@@ -21,17 +19,6 @@ namespace {
 constexpr std::chrono::seconds kHoldLimit{1};
 constexpr std::chrono::seconds kFreezeLimit{50};  // the agent thaws after 60
 constexpr std::chrono::seconds kBootLimit{120};
-
-// The last `limit` lines of a file, oldest first.
-void tail_lines(const fs::path& path, std::size_t limit, std::deque<std::string>& lines) {
-    auto text = read_file(path);
-    if (!text) return;
-    std::istringstream in(*std::move(text));
-    for (std::string line; std::getline(in, line);) {
-        lines.push_back(std::move(line));
-        if (lines.size() > limit) lines.pop_front();
-    }
-}
 
 // What the host's files and the guest say must not look like the client's mistake. Data can be lost only
 // where some was saved: for a new sandbox it is the template that is damaged.
@@ -76,7 +63,7 @@ Result<engine::SavedFiles> saved_files(const fs::path& state, const fs::path& de
 }  // namespace
 
 Result<net::EgressPolicy> policy_of(const NetworkRequest& request) {
-    return net::parse_policy({request.allow_internet_access, request.allow_out, request.deny_out});
+    return net::parse_policy(request);
 }
 
 Result<std::shared_ptr<SandboxMachine>> SandboxMachine::start(const Parts& parts, const StoredTemplate& from,
@@ -305,7 +292,8 @@ Status SandboxMachine::copy_disk(const StoredTemplate& copy) {
     return copy_file_sparse(folder_.disk(), copy.overlay(), 0600);
 }
 
-// A guest that does not answer is saved as it is: its programs may see the old time for a moment when they go on.
+// A guest that does not answer is saved as it is: its programs may see the old time for a moment when they go
+// on.
 void SandboxMachine::hold() {
     if (Status held = guest_link(*slot_).hold(kHoldLimit); !held)
         log::debug("a guest's programs are not held", {{"sandbox", id_}, {"error", held.error().message}});
@@ -324,9 +312,9 @@ Result<SavedMemory> SandboxMachine::copy_machine(const SnapshotSpec& spec, const
                                     [&](const engine::SaveResult&) { return copy_disk(copy); });
     release_users();
     if (!result) return std::unexpected(result.error());
-    log::debug("machine copied", {{"sandbox", id_},
-                                  {"data_pages", result->data_pages},
-                                  {"stopped_ms", result->stopped_for.count()}});
+    log::debug(
+        "machine copied",
+        {{"sandbox", id_}, {"data_pages", result->data_pages}, {"stopped_ms", result->stopped_for.count()}});
     return saved_memory(*result);
 }
 
@@ -423,6 +411,8 @@ Status SandboxMachine::release() {
     (void)::unlink(folder_.monitor().c_str());
     std::lock_guard lock(mutex_);
     record_locked();
+    if (log_ && slot_)
+        if (auto flows = slot_->open_flows()) (void)log_->append(*flows);
     log_.reset();
     if (slot_) parts_.slots.discard(std::move(slot_));
     return {};
@@ -436,9 +426,29 @@ Status SandboxMachine::end() {
     std::lock_guard lock(end_mutex_);
     if (life_ == Life::gone) return {};
     GB_TRY(release());
+    GB_TRY(keep_decisions(parts_.archive, id_, folder_));
     GB_TRY(remove_tree(folder_.path()));
     life_ = Life::gone;
     return {};
+}
+
+Result<net::EgressPolicy> SandboxMachine::policy() const {
+    std::lock_guard lock(mutex_);
+    if (!slot_) return fail(ErrorCode::not_found, fmt::format("sandbox '{}' has ended", id_));
+    return slot_->policy();
+}
+
+Status SandboxMachine::set_network(const NetworkRequest& request) {
+    GB_TRY_ASSIGN(net::EgressPolicy policy, policy_of(request));
+    std::lock_guard life(end_mutex_);
+    std::lock_guard lock(mutex_);
+    if (life_ != Life::running || !slot_)
+        return fail(ErrorCode::not_found, fmt::format("sandbox '{}' has ended", id_));
+    const net::EgressPolicy before = slot_->policy();
+    GB_TRY(slot_->set_policy(std::move(policy)));
+    Status known = remember(request);
+    if (!known) GB_TRY(slot_->set_policy(before));
+    return known;
 }
 
 bool SandboxMachine::retry_full_disk() {
@@ -487,17 +497,8 @@ void SandboxMachine::record(const net::Decision& decision) {
 
 Result<std::vector<std::string>> SandboxMachine::decisions(std::size_t limit) {
     record_decisions();
-    return read_decisions(folder_, limit);
-}
-
-// Needs no lock: the files only grow, or move away as a whole.
-std::vector<std::string> SandboxMachine::read_decisions(const SandboxFolder& folder, std::size_t limit) {
-    std::deque<std::string> lines;
-    fs::path older = folder.log();
-    older += ".1";
-    tail_lines(older, limit, lines);
-    tail_lines(folder.log(), limit, lines);
-    return {lines.begin(), lines.end()};
+    // Needs no lock: the files only grow, or move away as a whole.
+    return net::last_lines(folder_.log(), limit);
 }
 
 }  // namespace gb

@@ -31,6 +31,7 @@ class SandboxMachine {
         const Machinery& machinery;
         net::SlotPool& slots;
         std::filesystem::path sandboxes;  // the folder that holds one folder for each sandbox
+        std::filesystem::path archive;    // of decision logs, decision_archive.h
     };
 
     // Blocks until the guest has taken its identity. On failure nothing is left.
@@ -76,6 +77,12 @@ class SandboxMachine {
     [[nodiscard]] std::string last_words() const;  // why it may have ended, from its console
     [[nodiscard]] Result<SandboxUsage> usage() const;
 
+    // Replaces the policy; what it denies is cut. On an error everything is as it was. Blocks for about a millisecond, or
+    // while the sandbox is saved.
+    Status set_network(const NetworkRequest& request);
+
+    [[nodiscard]] Result<net::EgressPolicy> policy() const;  // not_found once it has ended
+
     // Lets a guest that waits for room on the host's disk try again, and says whether it waited. Never waits
     // long.
     bool retry_full_disk();
@@ -84,8 +91,6 @@ class SandboxMachine {
     void record_decisions();
     void record(const net::Decision& decision);  // one that was made outside of the slot
     Result<std::vector<std::string>> decisions(std::size_t limit);
-    // Of a sandbox that need not run.
-    static std::vector<std::string> read_decisions(const SandboxFolder& folder, std::size_t limit);
 
   private:
     SandboxMachine(const Parts& parts, std::string id, const StoredTemplate& from)
