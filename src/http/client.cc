@@ -2,21 +2,20 @@
 
 #include <array>
 
-#include <sys/socket.h>
-
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/asio/write.hpp>
 #include <fmt/format.h>
 
+#include "http/head_check.h"
 #include "http/parser.h"
 
 namespace gb::http {
 namespace {
 
 constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
+constexpr int kMostInterim = 32;  // 1xx before the answer itself
 
 Error broken(const boost::system::error_code& ec) {
     return {ErrorCode::unavailable, "connection: " + ec.message()};
@@ -25,19 +24,24 @@ Error broken(const boost::system::error_code& ec) {
 }  // namespace
 
 struct ClientConnection::Impl {
-    explicit Impl(tcp::socket s) : socket(std::move(s)) {}
+    Impl(std::shared_ptr<Stream> s, ClientOptions o) : stream(std::move(s)), options(o) {}
 
-    tcp::socket socket;
+    std::shared_ptr<Stream> stream;
+    ClientOptions options;
     std::string input;
     std::unique_ptr<detail::MessageParser<false>> parser;
     bool chunked = false;
+    // Of the request's body: what was promised and not sent yet. With something left the server would take the
+    // next request for the rest.
+    std::uint64_t owed = 0;
+    bool unfinished = false;  // a chunked one without its end
     bool head_request = false;
     bool failed = false;
     bool upgraded = false;
     std::array<char, 65536> chunk{};
 
     awaitable<Status> raw(std::string_view bytes) {
-        auto [ec, n] = co_await asio::async_write(socket, asio::buffer(bytes.data(), bytes.size()), kToken);
+        auto [ec, n] = co_await stream->write(asio::buffer(bytes.data(), bytes.size()));
         if (ec) {
             failed = true;
             co_return std::unexpected(broken(ec));
@@ -47,7 +51,7 @@ struct ClientConnection::Impl {
 
     // 0 at the end of the connection.
     awaitable<Result<std::size_t>> read(asio::mutable_buffer room) {
-        auto [ec, n] = co_await socket.async_read_some(room, kToken);
+        auto [ec, n] = co_await stream->read_some(room);
         if (ec == asio::error::eof) co_return std::size_t{0};
         if (ec) {
             failed = true;
@@ -64,9 +68,12 @@ struct ClientConnection::Impl {
     }
 };
 
-ClientConnection::ClientConnection(tcp::socket socket) : impl_(std::make_unique<Impl>(std::move(socket))) {
+ClientConnection::ClientConnection(tcp::socket socket)
+    : ClientConnection(std::make_shared<TcpStream>(std::move(socket))) {}
+ClientConnection::ClientConnection(std::shared_ptr<Stream> stream, ClientOptions options)
+    : impl_(std::make_unique<Impl>(std::move(stream), options)) {
     boost::system::error_code ignored;
-    impl_->socket.set_option(tcp::no_delay(true), ignored);
+    socket().set_option(tcp::no_delay(true), ignored);
 }
 ClientConnection::~ClientConnection() = default;
 ClientConnection::ClientConnection(ClientConnection&&) noexcept = default;
@@ -105,6 +112,8 @@ awaitable<Status> ClientConnection::start(RequestHead head, std::optional<std::u
     impl.chunked = !length;
     impl.head_request = head.method == "HEAD";
     impl.parser.reset();
+    impl.owed = length.value_or(0);
+    impl.unfinished = !length;
     if (!length)
         head.headers.set("Transfer-Encoding", "chunked");
     else if (*length > 0 || (head.method != "GET" && head.method != "HEAD" && head.method != "DELETE"))
@@ -115,11 +124,19 @@ awaitable<Status> ClientConnection::start(RequestHead head, std::optional<std::u
 awaitable<Status> ClientConnection::write(std::string_view piece) {
     Impl& impl = *impl_;
     if (piece.empty()) co_return Status{};
-    if (!impl.chunked) co_return co_await impl.raw(piece);
+    if (!impl.chunked) {
+        if (piece.size() > impl.owed) {
+            impl.failed = true;
+            co_return fail(ErrorCode::internal, "request is longer than announced");
+        }
+        GB_CO_TRY(co_await impl.raw(piece));
+        impl.owed -= piece.size();
+        co_return Status{};
+    }
     std::string size = fmt::format("{:x}\r\n", piece.size());
     std::array<asio::const_buffer, 3> parts{asio::buffer(size), asio::buffer(piece.data(), piece.size()),
                                             asio::buffer("\r\n", 2)};
-    auto [ec, n] = co_await asio::async_write(impl.socket, parts, kToken);
+    auto [ec, n] = co_await impl.stream->write(parts);
     if (ec) {
         impl.failed = true;
         co_return std::unexpected(broken(ec));
@@ -129,16 +146,24 @@ awaitable<Status> ClientConnection::write(std::string_view piece) {
 
 awaitable<Status> ClientConnection::finish() {
     if (!impl_->chunked) co_return Status{};
-    co_return co_await impl_->raw("0\r\n\r\n");
+    GB_CO_TRY(co_await impl_->raw("0\r\n\r\n"));
+    impl_->unfinished = false;
+    co_return Status{};
 }
 
 awaitable<Result<ResponseHead>> ClientConnection::read_head() {
     Impl& impl = *impl_;
-    for (;;) {
-        impl.parser = std::make_unique<detail::MessageParser<false>>(std::size_t{256} * 1024);
+    for (int interim = 0;; ++interim) {
+        if (interim > kMostInterim) {
+            impl.failed = true;
+            co_return fail(ErrorCode::unavailable, "too many interim answers");
+        }
+        impl.parser = std::make_unique<detail::MessageParser<false>>(impl.options.max_head_bytes);
         if (impl.head_request) impl.parser->skip_body();
+        HeadCheck check(HeadCheck::Kind::answer);
         for (;;) {
-            auto head = impl.parser->parse_head(impl.input);
+            Result<bool> head = impl.options.strict ? check.look(impl.input) : true;
+            if (head) head = impl.parser->parse_head(impl.input);
             if (!head) {
                 impl.failed = true;
                 co_return std::unexpected(head.error());
@@ -203,7 +228,7 @@ awaitable<Result<ClientConnection::Response>> ClientConnection::request(RequestH
 }
 
 std::uint64_t ClientConnection::bare_body() const {
-    return impl_->parser ? impl_->parser->bare(impl_->input) : 0;
+    return impl_->parser && impl_->stream->plain() ? impl_->parser->bare(impl_->input) : 0;
 }
 
 void ClientConnection::took_bare(std::uint64_t count) {
@@ -211,29 +236,30 @@ void ClientConnection::took_bare(std::uint64_t count) {
 }
 
 bool ClientConnection::reusable() const {
-    return impl_ && !impl_->failed && !impl_->upgraded && impl_->parser && impl_->parser->done() &&
-           impl_->parser->keep_alive() && impl_->input.empty();
+    return impl_ && !impl_->failed && !impl_->upgraded && impl_->owed == 0 && !impl_->unfinished &&
+           impl_->parser && impl_->parser->done() && impl_->parser->keep_alive() && impl_->input.empty();
 }
 
 bool ClientConnection::still_open() {
-    char c = 0;
-    ssize_t n = ::recv(impl_->socket.native_handle(), &c, 1, MSG_PEEK | MSG_DONTWAIT);
-    return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+    return impl_->stream->quiet();
+}
+
+std::shared_ptr<Stream> ClientConnection::take_stream(std::string& early) {
+    early = std::move(impl_->input);
+    return impl_->stream;
 }
 
 tcp::socket ClientConnection::take_socket(std::string& early) {
-    early = std::move(impl_->input);
-    return std::move(impl_->socket);
+    return std::move(take_stream(early)->socket());
 }
 
 tcp::socket& ClientConnection::socket() {
-    return impl_->socket;
+    return impl_->stream->socket();
 }
 
 void ClientConnection::close() {
-    boost::system::error_code ignored;
     impl_->failed = true;
-    impl_->socket.close(ignored);
+    impl_->stream->close();
 }
 
 }  // namespace gb::http

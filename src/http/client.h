@@ -1,4 +1,5 @@
-// One HTTP/1.1 connection to a server, used for one request after another.
+// One HTTP/1.1 connection to a server, used for one request after another. Over TCP, or over any other stream
+// such as TLS.
 #pragma once
 
 #include <chrono>
@@ -17,9 +18,17 @@
 
 namespace gb::http {
 
+struct ClientOptions {
+    std::size_t max_head_bytes = std::size_t{256} * 1024;
+    // Answers that a forgiving reader would put right (folded lines, several lengths, unknown transfer codings) are
+    // errors: for servers that nobody vouches for. See head_check.h.
+    bool strict = false;
+};
+
 class ClientConnection {
   public:
     explicit ClientConnection(tcp::socket socket);  // connected already
+    explicit ClientConnection(std::shared_ptr<Stream> stream, ClientOptions options = {});
     ~ClientConnection();
     ClientConnection(ClientConnection&&) noexcept;
     ClientConnection& operator=(ClientConnection&&) noexcept;
@@ -49,12 +58,13 @@ class ClientConnection {
     awaitable<Result<Response>> request(RequestHead head, std::string_view body,
                                         std::size_t limit = std::size_t{16} << 20);
 
-    // True when the last answer was read to its end and the server keeps the connection.
+    // True when the last request was sent and its answer read to the end, and the server keeps the connection.
     [[nodiscard]] bool reusable() const;
     // False when the other side has closed an idle connection (or sent what nobody asked for).
     [[nodiscard]] bool still_open();
-    // After a 101: the bare socket, and bytes that arrived behind the head.
-    tcp::socket take_socket(std::string& early);
+    // After a 101: the bare stream, and bytes that arrived behind the head.
+    std::shared_ptr<Stream> take_stream(std::string& early);
+    tcp::socket take_socket(std::string& early);  // of a connection over TCP
     tcp::socket& socket();
     void close();
 

@@ -4,6 +4,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "base/error_body.h"
+#include "http/head_check.h"
 #include "http/http1_exchange.h"
 #include "http/server_core.h"
 
@@ -54,14 +55,19 @@ awaitable<void> ServerCore::serve_http1(std::shared_ptr<Stream> stream, tcp::end
         auto parser = std::make_unique<MessageParser<true>>(options.max_header_bytes);
         bool head_begun = !input.empty();
         limit(head_begun ? options.header_timeout : options.idle_timeout);
-        Result<bool> head = parser->parse_head(input);
+        HeadCheck check(HeadCheck::Kind::request);
+        auto parse = [&]() -> Result<bool> {
+            if (options.relaying) GB_TRY(check.look(input));
+            return parser->parse_head(input);
+        };
+        Result<bool> head = parse();
         while (head && !*head) {
             auto [read_ec, n] = co_await stream->read_some(asio::buffer(*chunk));
             if (read_ec) co_return;
             if (!head_begun) limit(options.header_timeout);  // once: a head that drips in gets no more time
             head_begun = true;
             input.append(chunk->data(), n);
-            head = parser->parse_head(input);
+            head = parse();
         }
         timer.cancel();
         // RFC 9112 6.3: a body framed in a way that we do not know has no end that we could find.
@@ -75,15 +81,16 @@ awaitable<void> ServerCore::serve_http1(std::shared_ptr<Stream> stream, tcp::end
         request.headers = parser->headers();
         const Http1Exchange::Request kind{
             .is_head = request.method == "HEAD",
-            .expects_continue = iequals(request.headers.get("Expect"), "100-continue"),
+            .expects_continue =
+                message.version() >= 11 && iequals(request.headers.get("Expect"), "100-continue"),
             .version = static_cast<int>(message.version())};
         auto io = std::make_unique<Http1Exchange>(stream, input, *parser, kind);
-        auto target = parse_target(request.target);
+        auto target = options.relaying ? Result<Target>(Target{}) : parse_target(request.target);
         if (!target) {
             co_await io->send_json(400, error_body(400, target.error().message));
         } else {
             Exchange exchange{std::move(request),      *std::move(target), peer, *io, *io,
-                              /*tls=*/!stream->plain()};
+                              /*tls=*/!stream->plain(), kind.version};
             co_await handler(exchange);
         }
         if (io->upgraded()) co_return;
@@ -98,6 +105,8 @@ awaitable<void> ServerCore::serve_http1(std::shared_ptr<Stream> stream, tcp::end
                 close = true;
             }
             timer.cancel();
+        } else if (io->must_close() && !io->cut()) {
+            co_await linger(stream);  // a client that did not know of it may have sent its next request
         }
     }
     if (cut || stopped_) co_return;

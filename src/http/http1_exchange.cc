@@ -220,6 +220,7 @@ Result<std::string> Http1Exchange::open_head(int status, Headers headers,
         else if (!until_close)
             headers.set("Transfer-Encoding", "chunked");
     }
+    if (headers.lists("Connection", "close")) must_close_ = true;
     if (!parser_.keep_alive() || must_close_ || until_close) {
         headers.set("Connection", "close");
         if (until_close) must_close_ = true;

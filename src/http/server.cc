@@ -126,6 +126,10 @@ Result<tcp::endpoint> Server::listen(const tcp::endpoint& where) {
     });
 }
 
+awaitable<void> Server::serve(std::shared_ptr<Stream> stream, tcp::endpoint peer) {
+    return core_->serve_http1(std::move(stream), peer);
+}
+
 std::size_t Server::connections() const {
     return core_->connections();
 }

@@ -41,7 +41,8 @@ class BodyReader {
 class ResponseWriter {
   public:
     virtual ~ResponseWriter() = default;
-    // A whole answer. Content-Length is added; Content-Type is the caller's.
+    // A whole answer. Content-Length is added; Content-Type is the caller's. `Connection: close`, here and in
+    // start(), ends an HTTP/1.1 connection behind the answer.
     virtual awaitable<Status> send(int status, Headers headers, std::string_view body) = 0;
     // Opens a streamed answer: with `length` the body must be exactly that long, without it is chunked.
     virtual awaitable<Status> start(int status, Headers headers,
@@ -76,6 +77,7 @@ struct Exchange {
     BodyReader& body;
     ResponseWriter& response;
     bool tls = false;  // the client came by https
+    int version = 11;  // 10: HTTP/1.0
 };
 
 // May throw nothing. If it returns without having answered, the server answers 500.
@@ -89,6 +91,9 @@ struct ServerOptions {
     std::chrono::seconds handshake_timeout{10};  // of TLS
     std::chrono::seconds certificate_check{5};   // how often changed certificate files are looked for
     std::uint32_t max_concurrent_streams = 256;  // HTTP/2: requests of one connection at the same time
+    // For proxies that pass HTTP/1.1 requests on to others: heads that two readers could understand differently are
+    // refused (see head_check.h), and targets are whatever was written: Exchange::target stays empty.
+    bool relaying = false;
 };
 
 class Server {
@@ -104,6 +109,8 @@ class Server {
     // and then and loads them; ones that are broken are logged and leave the old ones in force. Needs the
     // library gb_https.
     Result<tcp::endpoint> listen_tls(const tcp::endpoint& where, std::shared_ptr<ServerTls> tls);
+    // Speaks HTTP/1.1 on a connection that somebody else accepted, until it ends. The server must outlive that.
+    awaitable<void> serve(std::shared_ptr<Stream> stream, tcp::endpoint peer);
     [[nodiscard]] std::size_t connections() const;
     void stop();  // no new connections, the open ones are cut
 

@@ -295,5 +295,74 @@ TEST_F(ServerTest, APortThatIsTakenIsOneClearError) {
     EXPECT_NE(where.error().message.find(std::to_string(endpoint_.port())), std::string::npos);
 }
 
+TEST_F(ServerTest, AConnectionWithAnUnfinishedRequestIsNotUsedAgain) {
+    start([](Exchange& exchange) -> awaitable<void> { co_await exchange.response.send(200, {}, "early"); });
+    run([&]() -> awaitable<void> {
+        for (const std::optional<std::uint64_t> length : {std::optional<std::uint64_t>(4), {}}) {
+            ClientConnection connection = co_await connect();
+            EXPECT_TRUE(co_await connection.start({"POST", "/", {{"Host", "x"}}}, length));
+            EXPECT_TRUE(co_await connection.write("12"));
+            EXPECT_TRUE(co_await connection.read_head());
+            EXPECT_EQ((co_await connection.read_all(100)).value_or(""), "early");
+            EXPECT_FALSE(connection.reusable()) << "the server waits for the rest";
+            EXPECT_TRUE(co_await connection.write("34"));
+            EXPECT_TRUE(co_await connection.finish());
+            EXPECT_TRUE(connection.reusable());
+            EXPECT_EQ((co_await connection.write("5")).has_value(), !length) << "more than was announced";
+        }
+    });
+}
+
+TEST_F(ServerTest, AnAnswerCanEndItsConnection) {
+    start([](Exchange& exchange) -> awaitable<void> {
+        co_await exchange.response.send(403, {{"Connection", "close"}}, "no");
+    });
+    run([&]() -> awaitable<void> {
+        const std::string answer = co_await raw("GET / HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n");
+        EXPECT_TRUE(answer.starts_with("HTTP/1.1 403"));
+        EXPECT_TRUE(answer.ends_with("no"));
+        EXPECT_EQ(answer.find("HTTP/1.1", 1), std::string::npos) << answer;
+    });
+}
+
+TEST_F(ServerTest, ARelayReadsHeadsStrictlyAndTargetsNotAtAll) {
+    ServerOptions options;
+    options.relaying = true;
+    start(
+        [](Exchange& exchange) -> awaitable<void> {
+            EXPECT_EQ(exchange.target.path, "");
+            co_await exchange.response.send(200, {}, exchange.head.target + std::to_string(exchange.version));
+        },
+        options);
+    run([&]() -> awaitable<void> {
+        EXPECT_TRUE((co_await raw("GET /%zz/../a HTTP/1.0\r\n\r\n")).ends_with("/%zz/../a10"));
+        const std::string folded = co_await raw("GET / HTTP/1.1\r\nHost: a\r\n b\r\n\r\n");
+        EXPECT_TRUE(folded.starts_with("HTTP/1.1 400")) << folded;
+        const std::string bare = co_await raw("GET / HTTP/1.1\nHost: a\n\n");
+        EXPECT_TRUE(bare.starts_with("HTTP/1.1 400")) << bare;
+    });
+}
+
+TEST_F(ServerTest, AStrictClientTakesNoDoubtfulAnswer) {
+    run([&]() -> awaitable<void> {
+        for (const std::string& fields :
+             {std::string("Content-Length: 1\r\nContent-Length: 1\r\n"), std::string("X: a\r\n b\r\n"),
+              std::string("Transfer-Encoding: gzip\r\n"), std::string("Content-Length: 1\nX: y\r\n")}) {
+            tcp::acceptor acceptor(io_, {asio::ip::make_address("127.0.0.1"), 0});
+            tcp::socket near(io_), far(io_);
+            co_await near.async_connect(acceptor.local_endpoint(), asio::use_awaitable);
+            acceptor.accept(far);
+            const std::string answer = "HTTP/1.1 200 OK\r\n" + fields + "\r\nx";
+            far.send(asio::buffer(answer));
+            ClientConnection connection(std::make_shared<TcpStream>(std::move(near)), {.strict = true});
+            EXPECT_TRUE(co_await connection.start({"GET", "/", {{"Host", "x"}}}, 0));
+            auto head = co_await connection.read_head();
+            EXPECT_FALSE(head) << fields;
+            EXPECT_FALSE(connection.reusable());
+        }
+        server_ = std::make_unique<Server>(io_.get_executor(), echo);
+    });
+}
+
 }  // namespace
 }  // namespace gb::http

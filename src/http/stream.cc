@@ -1,5 +1,7 @@
 #include "http/stream.h"
 
+#include <sys/socket.h>
+
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
@@ -27,6 +29,12 @@ awaitable<void> TcpStream::shutdown_send() {
     boost::system::error_code ignored;
     socket_.shutdown(tcp::socket::shutdown_send, ignored);
     co_return;
+}
+
+bool TcpStream::quiet() {
+    char c = 0;
+    const ssize_t n = ::recv(socket_.native_handle(), &c, 1, MSG_PEEK | MSG_DONTWAIT);
+    return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
 }
 
 void TcpStream::close() {

@@ -35,6 +35,9 @@ class Stream {
     virtual awaitable<void> shutdown_send() = 0;
     // At once, without a proper end; what is under way fails.
     virtual void close() = 0;
+    // Whether the stream is open and nothing waits to be read: what must hold of a connection that is kept for
+    // later. For streams that nobody reads at the moment.
+    [[nodiscard]] virtual bool quiet() = 0;
     // For options, addresses and waiting.
     virtual tcp::socket& socket() = 0;
     // Whether the bytes on the socket are those of the stream.
@@ -49,6 +52,7 @@ class TcpStream final : public Stream {
     Io write(std::span<const asio::const_buffer> pieces) override;
     awaitable<void> shutdown_send() override;
     void close() override;
+    [[nodiscard]] bool quiet() override;
     tcp::socket& socket() override { return socket_; }
     [[nodiscard]] bool plain() const override { return true; }
 

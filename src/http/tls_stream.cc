@@ -1,7 +1,9 @@
 #include "http/tls_stream.h"
 
+#include <algorithm>
 #include <cstring>
 
+#include <arpa/inet.h>
 #include <sys/socket.h>
 
 #include <boost/asio/as_tuple.hpp>
@@ -9,6 +11,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <openssl/x509v3.h>
 
 namespace gb::http::detail {
 namespace {
@@ -18,8 +21,8 @@ constexpr unsigned kTurn = 16;  // operations that had not to wait before others
 
 // OpenSSL's own socket BIO raises SIGPIPE, and keeps the number of a descriptor that may be another one's
 // later.
-tcp::socket& socket_of(BIO* bio) {
-    return *static_cast<tcp::socket*>(BIO_get_data(bio));
+TlsStream::Wire& wire_of(BIO* bio) {
+    return *static_cast<TlsStream::Wire*>(BIO_get_data(bio));
 }
 
 int bio_result(BIO* bio, ssize_t n, int retry) {
@@ -29,13 +32,19 @@ int bio_result(BIO* bio, ssize_t n, int retry) {
 }
 
 int bio_read(BIO* bio, char* room, int size) {
+    TlsStream::Wire& wire = wire_of(bio);
+    if (wire.early_at < wire.early.size()) {
+        const std::size_t count = wire.early.copy(room, static_cast<std::size_t>(size), wire.early_at);
+        wire.early_at += count;
+        return bio_result(bio, static_cast<ssize_t>(count), BIO_FLAGS_READ);
+    }
     const ssize_t n =
-        ::recv(socket_of(bio).native_handle(), room, static_cast<std::size_t>(size), MSG_DONTWAIT);
+        ::recv(wire.socket.native_handle(), room, static_cast<std::size_t>(size), MSG_DONTWAIT);
     return bio_result(bio, n, BIO_FLAGS_READ);
 }
 
 int bio_write(BIO* bio, const char* bytes, int size) {
-    const ssize_t n = ::send(socket_of(bio).native_handle(), bytes, static_cast<std::size_t>(size),
+    const ssize_t n = ::send(wire_of(bio).socket.native_handle(), bytes, static_cast<std::size_t>(size),
                              MSG_DONTWAIT | MSG_NOSIGNAL);
     return bio_result(bio, n, BIO_FLAGS_WRITE);
 }
@@ -55,6 +64,12 @@ BIO_METHOD* socket_method() {
     return method.get();
 }
 
+// Which check of the other side's certificate failed, and nothing that it wrote itself.
+std::string certificate_problem(SSL* ssl) {
+    return std::string("the certificate was not accepted: ") +
+           X509_verify_cert_error_string(SSL_get_verify_result(ssl));
+}
+
 boost::system::error_code reset() {
     return asio::error::make_error_code(asio::error::connection_reset);
 }
@@ -65,20 +80,45 @@ void TlsStream::Freer::operator()(SSL* ssl) const {
     SSL_free(ssl);
 }
 
-TlsStream::TlsStream(tcp::socket socket, SSL_CTX* context)
-    : socket_(std::move(socket)), ssl_(SSL_new(context)) {
+TlsStream::TlsStream(tcp::socket socket, SSL_CTX* context, Side side, std::string early)
+    : wire_{std::move(socket), std::move(early)}, ssl_(SSL_new(context)) {
     BIO* bio = ssl_ ? BIO_new(socket_method()) : nullptr;
     if (bio == nullptr) {
         failed_ = true;
         return;
     }
-    BIO_set_data(bio, &socket_);
+    BIO_set_data(bio, &wire_);
     BIO_set_init(bio, 1);
     SSL_set_bio(ssl_.get(), bio, bio);
-    SSL_set_accept_state(ssl_.get());
+    if (side == Side::server)
+        SSL_set_accept_state(ssl_.get());
+    else
+        SSL_set_connect_state(ssl_.get());
 }
 
 TlsStream::~TlsStream() = default;
+
+Status TlsStream::expect_host(const std::string& host) {
+    if (failed_) return fail(ErrorCode::resource_exhausted, "no memory for a TLS connection");
+    X509_VERIFY_PARAM* check = SSL_get0_param(ssl_.get());
+    std::array<unsigned char, 16> address{};
+    const bool literal = ::inet_pton(AF_INET, host.c_str(), address.data()) == 1 ||
+                         ::inet_pton(AF_INET6, host.c_str(), address.data()) == 1;
+    // An empty name would check nothing; one with a zero byte would be another one to each reader.
+    bool set = !host.empty() && host.find('\0') == std::string::npos;
+    if (set && literal) {
+        set = X509_VERIFY_PARAM_set1_ip_asc(check, host.c_str()) == 1;
+    } else if (set) {
+        X509_VERIFY_PARAM_set_hostflags(
+            check, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
+        set = X509_VERIFY_PARAM_set1_host(check, host.data(), host.size()) == 1 &&
+              SSL_set_tlsext_host_name(ssl_.get(), host.c_str()) == 1;
+    }
+    ERR_clear_error();
+    if (set) return {};
+    failed_ = true;
+    return fail(ErrorCode::invalid_argument, "not a name that a TLS server can have");
+}
 
 // What OpenSSL waits for; nothing when it can be asked again.
 awaitable<boost::system::error_code> TlsStream::wait_for(int ssl_error, int error_number) {
@@ -122,6 +162,8 @@ awaitable<Status> TlsStream::handshake() {
         failed_ = true;
         if (error == SSL_ERROR_SSL && ERR_GET_REASON(detail) == SSL_R_HTTP_REQUEST)
             co_return fail(ErrorCode::invalid_argument, "an HTTP request without TLS");
+        if (error == SSL_ERROR_SSL && SSL_get_verify_result(ssl_.get()) != X509_V_OK)
+            co_return fail(ErrorCode::failed_precondition, certificate_problem(ssl_.get()));
         const char* reason = error == SSL_ERROR_SSL ? ERR_reason_error_string(detail) : nullptr;
         co_return fail(ErrorCode::unavailable, reason != nullptr ? std::string(reason) : ec.message());
     }
@@ -225,6 +267,19 @@ awaitable<void> TlsStream::shutdown_send() {
     }
     boost::system::error_code ignored;
     socket_.shutdown(tcp::socket::shutdown_send, ignored);
+}
+
+// Tickets of TLS 1.3 that wait are taken in passing.
+bool TlsStream::quiet() {
+    if (failed_ || shut_ || !socket_.is_open()) return false;
+    ERR_clear_error();
+    char c = 0;
+    std::size_t n = 0;
+    const int result = SSL_peek_ex(ssl_.get(), &c, 1, &n);
+    if (result == 1) return false;
+    const bool waits = SSL_get_error(ssl_.get(), result) == SSL_ERROR_WANT_READ;
+    if (!waits) failed_ = true;
+    return waits;
 }
 
 void TlsStream::close() {

@@ -1,9 +1,10 @@
-// TLS over a TCP socket, the server's side. OpenSSL reads and writes the socket itself and says what it waits
-// for. Internal to this folder.
+// TLS over a TCP socket, either side. OpenSSL reads and writes the socket itself and says what it waits for.
+// Internal to this folder; others use tls_handshake.h.
 #pragma once
 
 #include <array>
 #include <memory>
+#include <string>
 
 #include "base/result.h"
 #include "http/stream.h"
@@ -15,8 +16,14 @@ namespace gb::http::detail {
 
 class TlsStream final : public Stream {
   public:
-    TlsStream(tcp::socket socket, SSL_CTX* context);
+    enum class Side { server, client };
+    // `early`: bytes of the other side that were read from the socket already.
+    TlsStream(tcp::socket socket, SSL_CTX* context, Side side = Side::server, std::string early = {});
     ~TlsStream() override;
+
+    // Of a client, before the handshake: the name or address that is asked for and that the certificate must be
+    // for.
+    Status expect_host(const std::string& host);
 
     // invalid_argument when the client speaks HTTP without TLS: it can still be told so on the socket. Has no
     // limit of time; close() ends it.
@@ -28,8 +35,16 @@ class TlsStream final : public Stream {
     Io write(std::span<const asio::const_buffer> pieces) override;
     awaitable<void> shutdown_send() override;
     void close() override;
-    tcp::socket& socket() override { return socket_; }
+    [[nodiscard]] bool quiet() override;
+    tcp::socket& socket() override { return wire_.socket; }
     [[nodiscard]] bool plain() const override { return false; }
+
+    // What OpenSSL reads from and writes to.
+    struct Wire {
+        tcp::socket socket;
+        std::string early;
+        std::size_t early_at = 0;
+    };
 
   private:
     static constexpr std::size_t kRecord = 16384;  // the largest of TLS
@@ -40,7 +55,8 @@ class TlsStream final : public Stream {
     Io write_bytes(const char* data, std::size_t size);
     awaitable<void> take_turns();
 
-    tcp::socket socket_;
+    Wire wire_;
+    tcp::socket& socket_ = wire_.socket;
     std::unique_ptr<SSL, Freer> ssl_;
     std::unique_ptr<std::array<char, kRecord>> gathered_;
     unsigned turns_ = 0;

@@ -1,7 +1,6 @@
 #include "ingress/proxy.h"
 
 #include <array>
-#include <charconv>
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -11,6 +10,7 @@
 
 #include "base/crypto.h"
 #include "base/log.h"
+#include "http/forward.h"
 
 namespace gb::ingress {
 namespace {
@@ -21,28 +21,6 @@ constexpr auto kFirstRetry = std::chrono::milliseconds(20);  // of a closed port
 constexpr std::uint64_t kLeastSplice = 256 * 1024;  // for less a pipe is not worth its while
 constexpr auto kLastRetry = std::chrono::milliseconds(320);  // in all about 0.6 s
 
-// RFC 9110 7.6.1: these speak of one connection only.
-constexpr std::array<std::string_view, 8> kHopByHop{"Connection", "Keep-Alive", "Proxy-Connection",
-                                                    "TE",         "Trailer",    "Transfer-Encoding",
-                                                    "Upgrade",    "Expect"};
-
-bool wants_upgrade(const http::Headers& headers) {
-    return headers.lists("Connection", "upgrade") && headers.has("Upgrade");
-}
-
-void strip_hop_by_hop(http::Headers& headers, bool keep_upgrade) {
-    std::string upgrade(headers.get("Upgrade"));
-    std::vector<std::string> named;  // by the Connection header: hop-by-hop too
-    for (const auto& [name, value] : headers.items())
-        if (headers.lists("Connection", name)) named.push_back(name);
-    for (const std::string& name : named) headers.remove(name);
-    for (std::string_view name : kHopByHop) headers.remove(name);
-    if (keep_upgrade && !upgrade.empty()) {
-        headers.add("Connection", "Upgrade");
-        headers.add("Upgrade", upgrade);
-    }
-}
-
 constexpr std::string_view kTrafficToken = "e2b-traffic-access-token";
 
 // `mask`: the Host that the service sees, "${PORT}" replaced; empty: as the client wrote it.
@@ -51,7 +29,7 @@ http::RequestHead forward_head(const http::Exchange& exchange, const Route& rout
     http::RequestHead head = exchange.head;
     if (head.target.empty() || head.target[0] != '/')
         head.target = exchange.target.raw_target;  // absolute-form
-    strip_hop_by_hop(head.headers, upgrade);
+    http::strip_hop_by_hop(head.headers, upgrade);
     head.headers.remove("Content-Length");
     // Keys of the control plane and of the ingress are none of the sandbox's business.
     for (std::string_view name : {std::string_view("X-API-Key"), std::string_view("X-Admin-Token"), kTrafficToken})
@@ -70,15 +48,6 @@ http::RequestHead forward_head(const http::Exchange& exchange, const Route& rout
     if (!head.headers.has("X-Forwarded-Proto")) 
         head.headers.add("X-Forwarded-Proto", exchange.tls ? "https" : "http");
     return head;
-}
-
-// The length of the request's body: a number, unknown (chunked), or zero.
-std::optional<std::uint64_t> body_length(const http::Headers& headers) {
-    if (headers.lists("Transfer-Encoding", "chunked")) return std::nullopt;
-    std::string_view text = headers.get("Content-Length");
-    std::uint64_t length = 0;
-    std::from_chars(text.data(), text.data() + text.size(), length);
-    return length;
 }
 
 // Request body, client to sandbox. Ends only when the client has gone: the answer decides when an exchange is
@@ -118,8 +87,8 @@ awaitable<Outcome> pump_response(http::Exchange& exchange, http::ClientConnectio
         co_return Outcome::upgraded;
     }
     std::optional<std::uint64_t> length;
-    if (head->headers.has("Content-Length")) length = body_length(head->headers);
-    strip_hop_by_hop(head->headers, false);
+    if (head->headers.has("Content-Length")) length = http::body_length(head->headers);
+    http::strip_hop_by_hop(head->headers, false);
     head->headers.remove("Content-Length");
     if (!co_await exchange.response.start(head->status, std::move(head->headers), length))
         co_return Outcome::cut;
@@ -217,8 +186,8 @@ awaitable<void> Proxy::pass(http::Exchange& exchange, const Route& route, const 
                             std::unique_ptr<Upstreams::Lease> lease) {
     using namespace asio::experimental::awaitable_operators;
     http::ClientConnection& upstream = lease->connection();
-    const bool upgrade = wants_upgrade(exchange.head.headers);
-    const std::optional<std::uint64_t> length = body_length(exchange.head.headers);
+    const bool upgrade = http::wants_upgrade(exchange.head.headers);
+    const std::optional<std::uint64_t> length = http::body_length(exchange.head.headers);
     Outcome outcome = Outcome::no_answer;
     http::ResponseHead upgraded;
     if (co_await upstream.start(forward_head(exchange, route, host_mask, upgrade), length)) {
@@ -233,7 +202,7 @@ awaitable<void> Proxy::pass(http::Exchange& exchange, const Route& route, const 
             co_return;
         case Outcome::upgraded: {
             std::string from_client, from_sandbox;
-            strip_hop_by_hop(upgraded.headers, true);
+            http::strip_hop_by_hop(upgraded.headers, true);
             auto client = co_await exchange.response.upgrade(std::move(upgraded), from_client);
             if (!client) co_return;
             http::TcpStream sandbox(upstream.take_socket(from_sandbox));
