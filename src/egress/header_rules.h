@@ -9,17 +9,13 @@
 
 #include "base/result.h"
 #include "http/message.h"
+#include "net/network_request.h"
 
 namespace gb::egress {
 
-struct HeaderRule {
-    std::string name;
-    // May hold `${e2b.secrets.<name>}`, any number of times. Other text that begins with `${e2b.` is refused,
-    // so that nobody takes it for something that is replaced; what else looks like a placeholder is plain
-    // text.
-    std::string value;
-    bool operator==(const HeaderRule&) const = default;
-};
+// In a value `${e2b.secrets.<name>}` may stand, any number of times. Other text that begins with `${e2b.` is refused, so
+// that nobody takes it for something that is replaced; what else looks like a placeholder is plain text.
+using net::HeaderRule;
 
 inline constexpr std::size_t kMostHeaderRules = 64;
 inline constexpr std::size_t kLongestHeaderValue = 8 * 1024;     // as it is written

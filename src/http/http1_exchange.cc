@@ -120,6 +120,7 @@ awaitable<Result<std::uint64_t>> Http1Exchange::write_from(tcp::socket& from, st
         pipe_.emplace(*std::move(opened));
     }
     auto moved = co_await pipe_->move(from, stream_->socket(), std::min(most, *left_));
+    if (moved && *moved == 0) moved = fail(ErrorCode::unavailable, "connection closed in the middle of a message");
     if (!moved) {
         abort();
         co_return moved;

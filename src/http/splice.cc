@@ -41,7 +41,7 @@ asio::awaitable<Result<std::uint64_t>> SplicePipe::move(tcp::socket& from, tcp::
         taken = ::splice(from.native_handle(), nullptr, write_.get(), nullptr,
                          static_cast<std::size_t>(std::min(most, kPiece)), kFlags);
         if (taken > 0) break;
-        if (taken == 0) co_return fail(ErrorCode::unavailable, "connection closed in the middle of a message");
+        if (taken == 0) co_return std::uint64_t{0};
         if (errno != EAGAIN && errno != EINTR) co_return fail_errno("splice");
         auto [ec] = co_await from.async_wait(tcp::socket::wait_read, kToken);
         if (ec) co_return broken(ec);

@@ -15,8 +15,8 @@ class SplicePipe {
   public:
     static Result<SplicePipe> open();
 
-    // Waits for bytes, moves at most `most` of them, and returns how many: at least one. unavailable when either side has
-    // ended; then bytes may be lost, and neither socket carries the message any further.
+    // Waits for bytes, moves at most `most` of them, and returns how many; 0 when `from` has properly ended its direction.
+    // On an error bytes may be lost, and neither socket carries the message any further.
     boost::asio::awaitable<Result<std::uint64_t>> move(boost::asio::ip::tcp::socket& from,
                                                        boost::asio::ip::tcp::socket& to, std::uint64_t most);
 

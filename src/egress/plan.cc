@@ -1,0 +1,39 @@
+#include "egress/plan.h"
+
+#include <algorithm>
+
+namespace gb::egress {
+namespace {
+
+Plan by_name(const net::EgressPolicy& policy, net::Ruling ruling, std::string_view name) {
+    if (!ruling.allowed()) return {Way::refuse, std::move(ruling.rule), {}};
+    std::vector<net::HeaderRule> headers = net::header_rules(policy, name);
+    const Way way = headers.empty() ? Way::resolved : Way::intercepted;
+    return {way, std::move(ruling.rule), std::move(headers)};
+}
+
+}  // namespace
+
+Plan plan(const net::EgressPolicy& policy, const net::Ceiling& ceiling, net::Ipv4 address,
+          std::optional<std::string_view> name, bool synthetic) {
+    if (synthetic) {
+        if (!name) return {Way::refuse, "no-name", {}};
+        return by_name(policy, net::judge_name(policy, ceiling, *name), *name);
+    }
+    net::Ruling alone = net::judge(policy, ceiling, address);
+    if (!name) {
+        if (alone.allowed()) return {Way::direct, std::move(alone.rule), {}};
+        // It may be a name that is missing, or an address that no name would open.
+        const bool names_open = !policy.names.empty() || !ceiling.open_names.empty();
+        const bool by_list = alone.rule == "closed" || alone.rule.starts_with("deny ");
+        return {Way::refuse, names_open && by_list ? "no-name" : std::move(alone.rule), {}};
+    }
+    net::Ruling named = net::judge(policy, ceiling, address, name);
+    // A closed name is closed by whatever address.
+    if (!named.allowed()) return {Way::refuse, std::move(named.rule), {}};
+    if (alone.allowed() && net::header_rules(policy, *name).empty())
+        return {Way::direct, std::move(alone.rule), {}};
+    return by_name(policy, std::move(named), *name);
+}
+
+}  // namespace gb::egress
