@@ -15,6 +15,8 @@ template <class Value>
 class RecentMap {
   public:
     explicit RecentMap(std::size_t max_names) : max_names_(max_names) {}
+    RecentMap(const RecentMap&) = delete;  // the index points into the list
+    RecentMap& operator=(const RecentMap&) = delete;
 
     // Valid until the next put() or erase().
     [[nodiscard]] Value* find(std::string_view name) {
@@ -23,9 +25,10 @@ class RecentMap {
     }
     // In place of an older value of the name, which becomes the newest.
     Value& put(std::string_view name, Value value) {
-        erase(name);
+        std::string key(name);  // it may be that of the element that goes
+        erase(key);
         if (order_.size() >= max_names_ && !order_.empty()) erase(order_.front().first);
-        order_.emplace_back(std::string(name), std::move(value));
+        order_.emplace_back(std::move(key), std::move(value));
         index_.emplace(order_.back().first, std::prev(order_.end()));
         return order_.back().second;
     }
