@@ -162,8 +162,10 @@ awaitable<Result<ResponseHead>> ClientConnection::read_head() {
         if (impl.head_request) impl.parser->skip_body();
         HeadCheck check(HeadCheck::Kind::answer);
         for (;;) {
-            Result<bool> head = impl.options.strict ? check.look(impl.input) : true;
-            if (head) head = impl.parser->parse_head(impl.input);
+            // The parser would take a part that it understands away from the check: only a whole head is its.
+            Result<bool> head = true;
+            if (impl.options.strict) head = check.look(impl.input, impl.options.max_head_bytes);
+            if (head && *head) head = impl.parser->parse_head(impl.input);
             if (!head) {
                 impl.failed = true;
                 co_return std::unexpected(head.error());

@@ -22,6 +22,12 @@ std::unexpected<Error> bad(std::string_view what) {
     return fail(ErrorCode::invalid_argument, "malformed HTTP message: " + std::string(what));
 }
 
+// The head goes on behind what there is.
+Result<bool> more(bool too_long) {
+    if (too_long) return fail(ErrorCode::too_large, "the head of a message is larger than allowed");
+    return false;
+}
+
 std::string_view trimmed(std::string_view text) {
     while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
     while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
@@ -53,16 +59,18 @@ bool is_field_value(std::string_view text) {
     return std::ranges::none_of(text, [](unsigned char c) { return (c < 0x20 && c != '\t') || c == 0x7f; });
 }
 
-Result<bool> HeadCheck::look(std::string_view input) {
+Result<bool> HeadCheck::look(std::string_view input, std::size_t most) {
+    const bool too_long = input.size() > most;
+    input = input.substr(0, most);
     for (;;) {
         const std::size_t end = input.find_first_of(std::string_view("\r\n\0", 3), scanned_);
         if (end == std::string_view::npos) {
             scanned_ = input.size();
-            return false;
+            return more(too_long);
         }
         scanned_ = end;
         if (input[end] != '\r') return bad("a line does not end with CR LF");
-        if (end + 1 == input.size()) return false;
+        if (end + 1 == input.size()) return more(too_long);
         if (input[end + 1] != '\n') return bad("CR inside a line");
         const std::string_view line = input.substr(seen_, end - seen_);
         if (line.empty() && !start_line_) return true;

@@ -26,9 +26,10 @@ class HeadCheck {
     enum class Kind { request, answer };
     explicit HeadCheck(Kind kind) : kind_(kind) {}
 
-    // `input` begins with the head and has only grown since the last call. True when all of the head is there
-    // and good; invalid_argument says which rule is broken, and nothing of the head.
-    Result<bool> look(std::string_view input);
+    // `input` begins with the head and has only grown since the last call: nothing may be taken from it before the
+    // head is whole. True when all of it is there and good; too_large when it is longer than `most` bytes;
+    // invalid_argument says which rule is broken, and nothing of the head.
+    Result<bool> look(std::string_view input, std::size_t most);
 
   private:
     [[nodiscard]] Status check_line(std::string_view line);

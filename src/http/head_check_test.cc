@@ -10,10 +10,10 @@ using Kind = HeadCheck::Kind;
 // The same whether it comes at once or byte by byte; "" for good.
 std::string verdict(Kind kind, std::string_view head) {
     HeadCheck once(kind), slow(kind);
-    const auto whole = once.look(head);
+    const auto whole = once.look(head, 1000);
     Result<bool> pieces = false;
     for (std::size_t n = 1; n <= head.size() && pieces && !*pieces; ++n)
-        pieces = slow.look(head.substr(0, n));
+        pieces = slow.look(head.substr(0, n), 1000);
     EXPECT_EQ(whole.has_value(), pieces.has_value()) << head;
     if (!whole || !pieces) return whole ? pieces.error().message : whole.error().message;
     EXPECT_EQ(*whole, *pieces) << head;
@@ -94,7 +94,18 @@ TEST(HeadCheck, WhatTwoReadersCouldUnderstandDifferently) {
 
 TEST(HeadCheck, WhatIsWrongIsSaidBeforeTheHeadIsComplete) {
     HeadCheck check(Kind::request);
-    EXPECT_FALSE(check.look("GET / HTTP/1.1\n"));
+    EXPECT_FALSE(check.look("GET / HTTP/1.1\n", 1000));
+}
+
+TEST(HeadCheck, ALimit) {
+    const std::string head = "GET / HTTP/1.1\r\nA: b\r\n\r\n";
+    for (std::size_t most = 0; most < head.size() + 2; ++most) {
+        const auto looked = HeadCheck(Kind::request).look(head + "body", most);
+        EXPECT_EQ(looked.has_value(), most >= head.size()) << most;
+        if (!looked) EXPECT_EQ(looked.error().code, ErrorCode::too_large);
+        const auto so_far = HeadCheck(Kind::request).look(head.substr(0, most), most);
+        EXPECT_TRUE(so_far && *so_far == (most >= head.size())) << "not too large yet";
+    }
 }
 
 }  // namespace

@@ -57,7 +57,10 @@ awaitable<void> ServerCore::serve_http1(std::shared_ptr<Stream> stream, tcp::end
         limit(head_begun ? options.header_timeout : options.idle_timeout);
         HeadCheck check(HeadCheck::Kind::request);
         auto parse = [&]() -> Result<bool> {
-            if (options.relaying) GB_TRY(check.look(input));
+            if (options.relaying) {
+                GB_TRY_ASSIGN(const bool whole, check.look(input, options.max_header_bytes));
+                if (!whole) return false;  // the parser would take the part that it understands
+            }
             return parser->parse_head(input);
         };
         Result<bool> head = parse();
