@@ -87,38 +87,38 @@ class Gateway::Entry {
   public:
     Entry(std::shared_ptr<Gateway> gateway, Wanted wanted, Plan plan, std::function<void()> cut)
         : gateway_(std::move(gateway)), id_(gateway_->next_++) {
-        gateway_->live_.emplace(id_, Live{std::move(wanted), std::move(plan), std::move(cut)});
+        Live live;
+        live.wanted = std::move(wanted);
+        live.plan = std::move(plan);
+        live.cut = std::move(cut);
+        gateway_->live_.emplace(id_, std::move(live));
     }
     ~Entry() {
-        Live& mine = live();
-        if (told_) gateway_->tell(net::Verdict::end, mine.wanted, "", *counters);
+        gateway_->tell_end(live());
         gateway_->live_.erase(id_);
     }
     Entry(const Entry&) = delete;
     Entry& operator=(const Entry&) = delete;
 
     [[nodiscard]] Live& live() const { return gateway_->live_.at(id_); }
+    [[nodiscard]] const std::shared_ptr<ByteCounters>& counters() const { return live().counters; }
     void allowed() {
-        gateway_->tell(net::Verdict::allow, live().wanted, live().plan.rule);
-        told_ = true;
+        Live& mine = live();
+        gateway_->tell(net::Verdict::allow, mine.wanted, mine.plan.rule);
+        mine.told = true;
     }
     // Of a connection with several requests: what it is carried for now.
     void becomes(const Wanted& wanted, const Plan& plan) {
         Live& mine = live();
-        const bool same = told_ && mine.wanted.name == wanted.name && mine.plan == plan;
+        const bool same = mine.told && mine.wanted.name == wanted.name && mine.plan == plan;
         mine.wanted = wanted;
         mine.plan = plan;
         if (!same) allowed();
     }
 
-    std::shared_ptr<ByteCounters> counters = std::make_shared<ByteCounters>();
-    bool denied = false;  // one of its requests was
-    [[nodiscard]] bool told() const { return told_ || denied; }
-
   private:
     std::shared_ptr<Gateway> gateway_;
     std::uint64_t id_;
-    bool told_ = false;
 };
 
 Gateway::Gateway(GatewayShared shared, GatewayParts parts)
@@ -143,7 +143,9 @@ Result<std::shared_ptr<Gateway>> Gateway::start(GatewayShared shared, GatewayPar
 }
 
 void Gateway::stop() {
-    if (std::exchange(stopped_, true)) return;
+    if (stopped_) return;
+    for (auto& [id, live] : live_) tell_end(live);  // they end later, when nobody listens any more
+    stopped_ = true;
     boost::system::error_code ignored;
     acceptor_.close(ignored);
     if (dns_) dns_->stop();
@@ -175,8 +177,7 @@ bool Gateway::is_open(net::Ipv4 address) const {
 }
 
 void Gateway::tell(net::Decision decision) {
-    if (stopped_ && decision.verdict != net::Verdict::end) return;
-    if (!rate_.take(monotonic_ms())) return;
+    if (stopped_ || !rate_.take(monotonic_ms())) return;
     decision.time_ms = now_ms();
     decision.source = to_string(net::kGuestAddress);
     parts_.decided(decision);
@@ -194,6 +195,10 @@ void Gateway::tell(net::Verdict verdict, const Wanted& wanted, std::string rule,
     decision.sent = bytes.up;
     decision.received = bytes.down;
     tell(std::move(decision));
+}
+
+void Gateway::tell_end(Live& live) {
+    if (std::exchange(live.told, false)) tell(net::Verdict::end, live.wanted, "", *live.counters);
 }
 
 void Gateway::tell_question(net::Verdict verdict, const DnsQuestion& question, std::string rule) {
@@ -392,7 +397,7 @@ awaitable<void> Gateway::carry(Socket guest, const Wanted& wanted, Plan chosen) 
         co_return reset(*guest);
     }
     *upstream = *dialled;
-    co_await tunnel(guest, *dialled, entry.counters);
+    co_await tunnel(guest, *dialled, entry.counters());
 }
 
 SecretLookup Gateway::secrets_for(const Wanted& wanted) {
@@ -424,7 +429,7 @@ awaitable<void> Gateway::intercept(Socket guest, Wanted wanted, Plan chosen) {
     if (!stream || stopped_) co_return;
     if (plan_for(wanted) != chosen) co_return (*stream)->close();
     RelayOptions options;
-    options.counters = entry.counters;
+    options.counters = entry.counters();
     options.route = [self, wanted, headers = chosen.headers](std::string_view host) {
         return self->route_intercepted(wanted, headers, host);
     };
@@ -470,13 +475,13 @@ awaitable<void> Gateway::serve_http(Socket guest, Wanted wanted) {
             stream->close();
     });
     RelayOptions options;
-    options.counters = entry.counters;
+    options.counters = entry.counters();
     options.route = [&](std::string_view host) { return route_plain(wanted, entry, host); };
     auto running = std::make_shared<HttpRelay>(stream, std::move(options));
     *relay = running;
     co_await running->run();
     // No request that named a host: another protocol, a head that can be read in two ways, or nothing at all.
-    if (!entry.told()) tell(net::Verdict::deny, wanted, "no-name");
+    if (!entry.live().told && !entry.live().denied) tell(net::Verdict::deny, wanted, "no-name");
 }
 
 // The frames of `wanted` and `entry` outlive the relay's run, which awaits this.
@@ -484,7 +489,7 @@ awaitable<Result<Route>> Gateway::route_plain(Wanted& connection, Entry& entry, 
     const auto self = shared_from_this();
     Wanted wanted = connection;
     auto denied = [&](std::string rule) {
-        entry.denied = true;
+        entry.live().denied = true;
         tell(net::Verdict::deny, wanted, rule);
         return fail(ErrorCode::permission_denied,
                     rule + ": the network rules of this sandbox do not allow it");

@@ -86,6 +86,9 @@ class Gateway : public std::enable_shared_from_this<Gateway> {
         Wanted wanted;
         Plan plan;
         std::function<void()> cut;
+        std::shared_ptr<ByteCounters> counters = std::make_shared<ByteCounters>();
+        bool told = false;    // that it is allowed: then its end is told too
+        bool denied = false;  // one of its requests was
     };
     class Entry;
 
@@ -114,6 +117,7 @@ class Gateway : public std::enable_shared_from_this<Gateway> {
     void tell(net::Verdict verdict, const Wanted& wanted, std::string rule, const ByteCounters& bytes = {});
     void tell_question(net::Verdict verdict, const DnsQuestion& question, std::string rule);
     void tell(net::Decision decision);
+    void tell_end(Live& live);
 
     GatewayShared shared_;
     GatewayParts parts_;

@@ -47,10 +47,11 @@ awaitable<boost::system::error_code> connect_to(std::shared_ptr<tcp::socket> soc
 // A sandbox with the event loop's eyes on it. The descriptors are copies: closing them ends the watching and
 // nothing else.
 struct LocalNode::Watched {
-    explicit Watched(const asio::any_io_executor& executor) : exit(executor), decisions(executor) {}
+    explicit Watched(const asio::any_io_executor& executor) : exit(executor), decisions(executor), flows(executor) {}
     std::shared_ptr<SandboxMachine> machine;
     asio::posix::stream_descriptor exit;
     asio::posix::stream_descriptor decisions;
+    asio::posix::stream_descriptor flows;  // that have ended
     bool pausing = false;  // its end is expected
     // Connections into the guest that are still being made; nobody answers them once it has ended.
     std::unordered_set<std::shared_ptr<tcp::socket>> connecting;
@@ -62,6 +63,7 @@ struct LocalNode::Watched {
         for (const auto& connection : asking) connection->close();
         exit.close(ignored);
         decisions.close(ignored);
+        flows.close(ignored);
     }
 };
 
@@ -153,6 +155,28 @@ Result<std::unique_ptr<LocalNode>> LocalNode::open(asio::any_io_executor executo
     return node;
 }
 
+Status LocalNode::start_egress() {
+    egress::EgressOptions egress;
+    egress.ceiling = machinery_.network->ceiling();
+    egress.trusted = options_.network.trusted;
+    if (options_.network.resolvers.empty()) {
+        // Without any, sandboxes have no names; doctor says so.
+        egress.resolvers = egress::upstreams_of_resolv_conf(read_file("/etc/resolv.conf").value_or(""));
+    }
+    for (const std::string& text : options_.network.resolvers) {
+        auto where = net::parse_authority(text);
+        if (!where || where->host.kind != net::Host::Kind::ipv4)
+            return fail(ErrorCode::invalid_argument,
+                        fmt::format("resolver '{}' is not an IPv4 address with an optional port", text));
+        egress.resolvers.push_back({where->host.address, where->port.value_or(53)});
+    }
+    options_.network.resolvers.clear();
+    for (const egress::DnsEndpoint& server : egress.resolvers)
+        options_.network.resolvers.push_back(fmt::format("{}:{}", net::to_string(server.address), server.port));
+    GB_TRY_ASSIGN(egress_, egress::EgressService::start(std::move(egress)));
+    return {};
+}
+
 Status LocalNode::start() {
     const fs::path sandboxes = options_.data_dir / "sandboxes";
     GB_TRY_ASSIGN(lock_, lock_folder(options_.data_dir, Busy::refuse));
@@ -170,6 +194,7 @@ Status LocalNode::start() {
     pool_options.target = options_.ready_slots;
     pool_options.slot = options_.network.slot;
     slots_ = std::make_unique<net::SlotPool>(*machinery_.network, pool_options);
+    GB_TRY(start_egress());
     watch_host();
     GB_TRY(take_over_machines());
     open_warm_pool();
@@ -206,6 +231,7 @@ LocalNode::~LocalNode() {
     if (host_watch_) host_watch_->close();
     for (auto& [id, watched] : sandboxes_) watched->close();
     sandboxes_.clear();
+    egress_.reset();
     slots_.reset();
 }
 
@@ -362,6 +388,7 @@ Status LocalNode::take_in(const std::shared_ptr<SandboxMachine>& machine) {
     watched->machine = machine;
     Status watching = assign_copy(watched->exit, machine->pidfd());
     if (watching) watching = assign_copy(watched->decisions, machine->decision_fd());
+    if (watching) watching = assign_copy(watched->flows, machine->flow_fd());
     if (!watching) {
         watched->close();
         return watching;
@@ -385,25 +412,31 @@ void LocalNode::watch_exit(const std::shared_ptr<Watched>& watched) {
 }
 
 void LocalNode::watch(const std::shared_ptr<Watched>& watched) {
-    std::weak_ptr<Watched> weak = watched;
     watch_exit(watched);
-    // Decisions are read in strides of 20 ms: a guest that floods costs the host a bounded share of its loop.
+    watch_decisions(watched, &Watched::decisions);
+    watch_decisions(watched, &Watched::flows);
+}
+
+// Decisions are read in strides of 20 ms: a guest that floods costs the host a bounded share of its loop.
+void LocalNode::watch_decisions(const std::shared_ptr<Watched>& watched,
+                                asio::posix::stream_descriptor Watched::*descriptor) {
+    std::weak_ptr<Watched> weak = watched;
     auto timer = std::make_shared<asio::steady_timer>(executor_);
     auto wait = std::make_shared<std::function<void()>>();
-    *wait = [weak, timer, again = std::weak_ptr<std::function<void()>>(wait)] {
+    *wait = [weak, timer, descriptor, again = std::weak_ptr<std::function<void()>>(wait)] {
         auto alive = weak.lock();
         auto next = again.lock();
         if (!alive || !next) return;
-        alive->decisions.async_wait(asio::posix::stream_descriptor::wait_read,
-                                    [weak, timer, next](const boost::system::error_code& ec) {
-                                        auto still = weak.lock();
-                                        if (ec || !still) return;
-                                        still->machine->record_decisions();
-                                        timer->expires_after(std::chrono::milliseconds(20));
-                                        timer->async_wait([next](const boost::system::error_code& timer_ec) {
-                                            if (!timer_ec) (*next)();
-                                        });
-                                    });
+        auto ready = [weak, timer, next](const boost::system::error_code& ec) {
+            auto still = weak.lock();
+            if (ec || !still) return;
+            still->machine->record_decisions();
+            timer->expires_after(std::chrono::milliseconds(20));
+            timer->async_wait([next](const boost::system::error_code& timer_ec) {
+                if (!timer_ec) (*next)();
+            });
+        };
+        ((*alive).*descriptor).async_wait(asio::posix::stream_descriptor::wait_read, std::move(ready));
     };
     (*wait)();
 }
@@ -668,7 +701,7 @@ Result<std::vector<DiskUse>> LocalNode::disk_use() {
 }
 
 void LocalNode::use_secrets(SecretSource source) {
-    secrets_ = std::move(source);
+    given_secrets_ = std::move(source);
 }
 
 // At the start and then every hour: what it removes is a matter of days.

@@ -11,10 +11,12 @@
 #include <unordered_map>
 
 #include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
 
 #include "base/unique_fd.h"
+#include "egress/service.h"
 #include "net/slot_pool.h"
 #include "node/disk_retry.h"
 #include "node/machinery.h"
@@ -75,7 +77,7 @@ class LocalNode final : public Node {
                                                           const net::EgressPolicy& policy);
     void open_warm_pool();
     [[nodiscard]] SandboxMachine::Parts parts() {
-        return {machinery_, *slots_, options_.data_dir / "sandboxes", archive()};
+        return {machinery_, *slots_, options_.data_dir / "sandboxes", archive(), *egress_, secrets_};
     }
     [[nodiscard]] SandboxFolder folder_of(const std::string& id) const {
         return SandboxFolder(options_.data_dir / "sandboxes" / id);
@@ -83,6 +85,7 @@ class LocalNode final : public Node {
     [[nodiscard]] std::filesystem::path archive() const { return options_.data_dir / "decisions"; }
     [[nodiscard]] Result<std::filesystem::path> decision_log_of(const std::string& id) const;
     void sweep_archive();
+    Status start_egress();
     Status start();
     Status take_over_machines();
     // Watches a machine that runs and takes it in. On an error it runs unwatched, which it must not for long.
@@ -97,6 +100,8 @@ class LocalNode final : public Node {
                                                                  boost::system::error_code& why);
     void watch_exit(const std::shared_ptr<Watched>& watched);
     void watch(const std::shared_ptr<Watched>& watched);
+    void watch_decisions(const std::shared_ptr<Watched>& watched,
+                         boost::asio::posix::stream_descriptor Watched::*descriptor);
     void watch_host();
 
     boost::asio::any_io_executor executor_;
@@ -105,9 +110,15 @@ class LocalNode final : public Node {
     boost::asio::steady_timer sweep_timer_;
     UniqueFd lock_;  // of the data folder
     Machinery machinery_;
+    SecretSource secrets_ = [this](const std::string& id, const std::string& name) -> Result<std::string> {
+        if (!given_secrets_) return fail(ErrorCode::not_found, "this server has no secrets");
+        return given_secrets_(id, name);
+    };
+    SecretSource given_secrets_;
     TemplateStore templates_;
     SnapshotStore snapshots_;
     std::unique_ptr<net::SlotPool> slots_;
+    std::unique_ptr<egress::EgressService> egress_;
     std::unique_ptr<WarmPool> warm_;
     std::atomic<std::uint64_t> creates_from_pool_ = 0, creates_from_restore_ = 0;
     std::shared_ptr<Watched> host_watch_;
@@ -115,7 +126,6 @@ class LocalNode final : public Node {
     std::unordered_map<std::string, std::shared_ptr<Watched>> sandboxes_;
     std::function<void(std::string, std::string)> on_exit_;
     std::unique_ptr<DiskRetry> disk_retry_;
-    SecretSource secrets_;
 };
 
 }  // namespace gb

@@ -29,6 +29,8 @@ class SandboxFolder {
     [[nodiscard]] std::filesystem::path memory() const { return path_ / "memory.delta"; }
     [[nodiscard]] std::filesystem::path manifest() const { return path_ / "paused.json"; }
     [[nodiscard]] std::filesystem::path base() const { return path_ / "base"; }
+    // Its certificate authority with the key, while it has header rules (egress/certificate_authority.h).
+    [[nodiscard]] std::filesystem::path authority() const { return path_ / "egress-ca.pem"; }
     [[nodiscard]] std::filesystem::path log() const { return path_ / "egress.log"; }
     // Of one that runs: its record (machine_record.h) and QEMU's monitor.
     [[nodiscard]] std::filesystem::path machine() const { return path_ / "machine.json"; }

@@ -94,10 +94,10 @@ Result<std::shared_ptr<SandboxMachine>> SandboxMachine::resume(const Parts& part
 Status SandboxMachine::place(net::EgressPolicy policy) {
     GB_TRY_ASSIGN(slot_, parts_.slots.take());
     slot_number_ = slot_->number();
-    GB_TRY(slot_->set_policy(std::move(policy)));
     GB_TRY(make_dirs(folder_.path(), 0711));
     GB_TRY_ASSIGN(log_, net::DecisionLog::open(folder_.log()));
-    return {};
+    GB_TRY(open_egress(policy));
+    return slot_->set_policy(std::move(policy));
 }
 
 Result<StoredTemplate> SandboxMachine::lay_out(const StoredTemplate& from) {
@@ -162,10 +162,11 @@ Status SandboxMachine::take_over(const MachineRecord& record) {
     GB_TRY_ASSIGN(slot_, net::Slot::adopt(*parts_.machinery.network, record.slot, std::move(netns)));
     // It is in force all the time; this makes sure, and gives decisions the names of its rules.
     GB_TRY_ASSIGN(net::EgressPolicy policy, policy_of(record.network));
-    GB_TRY(slot_->set_policy(std::move(policy)));
     GB_TRY_ASSIGN(log_, net::DecisionLog::open(folder_.log()));
     GB_TRY_ASSIGN(const std::uint64_t suppressed, slot_->suppressed());
     log_->suppressed_before(suppressed);
+    GB_TRY(open_egress(policy));
+    GB_TRY(slot_->set_policy(std::move(policy)));
     // What was saved of it, if anything was, is no longer true.
     return remove_paused(folder_);
 }
@@ -398,6 +399,7 @@ bool SandboxMachine::leave() {
     if (life_ != Life::running || !machine_->alive()) return false;
     life_ = Life::left;
     machine_->leave();
+    close_egress();
     std::lock_guard parts_lock(mutex_);
     record_locked();
     log_.reset();
@@ -405,9 +407,56 @@ bool SandboxMachine::leave() {
     return true;
 }
 
+Result<std::shared_ptr<egress::CertificateAuthority>> SandboxMachine::authority_for(const net::EgressPolicy& policy) {
+    if (policy.rules.empty()) return nullptr;
+    if (!authority_) {
+        auto kept = egress::CertificateAuthority::load(folder_.authority());
+        if (!kept) {
+            // None yet, or one that is of no use any more: the guest is told of a new one.
+            kept = egress::CertificateAuthority::make(id_);
+            if (kept) GB_TRY(kept->save(folder_.authority()));
+        }
+        if (!kept) return std::unexpected(kept.error());
+        authority_ = std::make_shared<egress::CertificateAuthority>(*std::move(kept));
+    }
+    return authority_;
+}
+
+// TRUST
+Status SandboxMachine::trust(const egress::CertificateAuthority*, const net::EgressPolicy&) { return {}; }
+
+Status SandboxMachine::open_egress(const net::EgressPolicy& policy) {
+    GB_TRY_ASSIGN(auto authority, authority_for(policy));
+    egress::GatewayParts parts;
+    parts.id = id_;
+    parts.sockets = slot_->take_egress_sockets();
+    parts.socket = [this] { return socket(); };
+    parts.decided = [this](const net::Decision& decision) { record(decision); };
+    parts.secrets = [source = parts_.secrets, id = id_](std::string_view name) -> Result<std::string> {
+        if (!source) return fail(ErrorCode::not_found, "this server has no secrets");
+        return source(id, std::string(name));
+    };
+    GB_TRY_ASSIGN(auto port, parts_.egress.attach(std::move(parts)));
+    port->set_policy(policy, std::move(authority));
+    std::lock_guard lock(mutex_);
+    port_ = std::move(port);
+    return {};
+}
+
+// Not under the lock: what is told meanwhile needs it.
+void SandboxMachine::close_egress() {
+    std::unique_ptr<egress::EgressPort> port;
+    {
+        std::lock_guard lock(mutex_);
+        port = std::move(port_);
+        if (port) egress_suppressed_ = port->suppressed();
+    }
+}
+
 Status SandboxMachine::release() {
     GB_TRY(remove_record(folder_.machine()));
     if (machine_) GB_TRY(machine_->kill());
+    close_egress();
     (void)::unlink(folder_.monitor().c_str());
     std::lock_guard lock(mutex_);
     record_locked();
@@ -440,15 +489,19 @@ Result<net::EgressPolicy> SandboxMachine::policy() const {
 
 Status SandboxMachine::set_network(const NetworkRequest& request) {
     GB_TRY_ASSIGN(net::EgressPolicy policy, policy_of(request));
-    std::lock_guard life(end_mutex_);
-    std::lock_guard lock(mutex_);
-    if (life_ != Life::running || !slot_)
-        return fail(ErrorCode::not_found, fmt::format("sandbox '{}' has ended", id_));
+    std::lock_guard life(end_mutex_);  // slot and port stay as long as it is held
+    if (life_ != Life::running) return fail(ErrorCode::not_found, fmt::format("sandbox '{}' has ended", id_));
     const net::EgressPolicy before = slot_->policy();
-    GB_TRY(slot_->set_policy(std::move(policy)));
-    Status known = remember(request);
-    if (!known) GB_TRY(slot_->set_policy(before));
-    return known;
+    GB_TRY_ASSIGN(auto authority, authority_for(policy));
+    GB_TRY(trust(authority.get(), before));
+    port_->set_policy(policy, authority);
+    Status changed = slot_->set_policy(std::move(policy));
+    if (changed) changed = remember(request);
+    if (!changed) {
+        port_->set_policy(before, authority_);
+        GB_TRY(slot_->set_policy(before));
+    }
+    return changed;
 }
 
 bool SandboxMachine::retry_full_disk() {
@@ -487,7 +540,8 @@ void SandboxMachine::record_locked() {
         if (Status status = log_->append(decisions); !status)
             log::warn("decisions were not written", {{"sandbox", id_}, {"error", status.error().message}});
     }
-    if (auto suppressed = slot_->suppressed(); suppressed) (void)log_->note_suppressed(*suppressed);
+    if (port_) egress_suppressed_ = port_->suppressed();
+    if (auto suppressed = slot_->suppressed(); suppressed) (void)log_->note_suppressed(*suppressed + egress_suppressed_);
 }
 
 void SandboxMachine::record(const net::Decision& decision) {

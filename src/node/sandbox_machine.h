@@ -1,4 +1,4 @@
-// One running sandbox on this machine: its slot, its VMM, its folder, its decision log. Everything it holds on the
+// One running sandbox on this machine: its slot, its way out by name, its VMM, its folder, its decision log. Everything it holds on the
 // host is released by end() or the destructor, except that the files of one that was paused stay.
 #pragma once
 
@@ -12,6 +12,7 @@
 
 #include "base/result.h"
 #include "engine/engine.h"
+#include "egress/service.h"
 #include "net/decision_log.h"
 #include "net/slot.h"
 #include "net/slot_pool.h"
@@ -32,6 +33,8 @@ class SandboxMachine {
         net::SlotPool& slots;
         std::filesystem::path sandboxes;  // the folder that holds one folder for each sandbox
         std::filesystem::path archive;    // of decision logs, decision_archive.h
+        egress::EgressService& egress;
+        SecretSource secrets;
     };
 
     // Blocks until the guest has taken its identity. On failure nothing is left.
@@ -73,6 +76,7 @@ class SandboxMachine {
     [[nodiscard]] bool alive() const { return machine_->alive(); }
     [[nodiscard]] int pidfd() const { return machine_->pidfd(); }
     [[nodiscard]] int decision_fd() const { return slot_->decision_fd(); }  // only before end()
+    [[nodiscard]] int flow_fd() const { return slot_->flow_fd(); }          // likewise
     Result<UniqueFd> socket() const;  // not_found once it has ended
     [[nodiscard]] std::string last_words() const;  // why it may have ended, from its console
     [[nodiscard]] Result<SandboxUsage> usage() const;
@@ -105,6 +109,13 @@ class SandboxMachine {
         manifest_.boots = false;
     }
     void record_locked();
+    // The way out by name, for a sandbox that begins to be somebody's.
+    Status open_egress(const net::EgressPolicy& policy);
+    void close_egress();
+    // The one of header rules, made when the first rule comes; none without rules.
+    // Has the guest believe it, or nobody, where that is another than before.
+    Status trust(const egress::CertificateAuthority* authority, const net::EgressPolicy& before);
+    Result<std::shared_ptr<egress::CertificateAuthority>> authority_for(const net::EgressPolicy& policy);
     Status build(const StoredTemplate& from, const SandboxSpec& spec, net::EgressPolicy policy);
     Status wake(const StoredTemplate& from, const PausedSandbox& paused, const SandboxSpec& spec,
                 net::EgressPolicy policy);
@@ -146,9 +157,12 @@ class SandboxMachine {
     SandboxFolder folder_;
     std::unique_ptr<engine::Machine> machine_;
     std::size_t slot_number_ = 0;
-    mutable std::mutex mutex_;  // of the two below
+    std::shared_ptr<egress::CertificateAuthority> authority_;
+    mutable std::mutex mutex_;  // of the three below; never held while the egress service is waited for
+    std::unique_ptr<egress::EgressPort> port_;
     std::unique_ptr<net::Slot> slot_;
     std::optional<net::DecisionLog> log_;
+    std::uint64_t egress_suppressed_ = 0;  // decisions of the egress service without a line, as last seen
     enum class Life { running, paused, left, gone };
     std::mutex end_mutex_;
     Life life_ = Life::running;

@@ -74,6 +74,7 @@ Status SandboxMachine::hand_over(const SandboxSpec& spec, net::EgressPolicy poli
     GB_TRY_ASSIGN(const std::uint64_t suppressed, slot_->suppressed());
     GB_TRY_ASSIGN(log_, net::DecisionLog::open(folder_.log()));
     log_->suppressed_before(suppressed);
+    GB_TRY(open_egress(policy));
     GB_TRY(slot_->set_policy(std::move(policy)));
 
     const std::int64_t placed_us = monotonic_us();
