@@ -1,6 +1,6 @@
-// A guest, or by a flag an upstream, that sends anything. What a strict upstream sees is whole requests with exactly
-// one Host, each one that policy allowed; what a guest sees of any upstream is answers that a strict reader
-// understands, one for each request.
+// A guest, or by a flag an upstream, that sends anything. What a strict upstream sees is whole requests with
+// exactly one Host, each one that policy allowed; what a guest sees of any upstream is answers that a strict
+// reader understands, one for each request.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -28,7 +28,8 @@ void check(bool holds) {
     if (!holds) std::abort();
 }
 
-// Written apart from the code under test, and as hard as can be: anything but what the relay itself writes ends it.
+// Written apart from the code under test, and as hard as can be: anything but what the relay itself writes
+// ends it.
 class StrictReader {
   public:
     struct Message {
@@ -41,7 +42,8 @@ class StrictReader {
 
     void feed(std::string_view bytes) {
         input_.append(bytes);
-        while (step()) {}
+        while (step()) {
+        }
     }
     std::vector<Message> messages;
     std::size_t whole = 0;  // of those, how many with their bodies
@@ -78,7 +80,8 @@ class StrictReader {
             return false;
         }
         check(end > 0 && end < 16);
-        check(std::ranges::all_of(input_.substr(0, end), [](char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0; }));
+        check(std::ranges::all_of(input_.substr(0, end),
+                                  [](char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0; }));
         left_ = std::stoul(input_.substr(0, end), nullptr, 16);
         input_.erase(0, end + 2);
         last_chunk_ = left_ == 0;
@@ -99,8 +102,10 @@ class StrictReader {
             check(line.find_first_of(std::string_view("\r\n\0", 3)) == std::string::npos && !line.empty());
             if (first) {
                 message.first = line;
-                if (requests_) check(line.ends_with(" HTTP/1.1") && std::ranges::count(line, ' ') == 2);
-                else check(line.starts_with("HTTP/1.1 ") && line.size() >= 13 && line[12] == ' ');
+                if (requests_)
+                    check(line.ends_with(" HTTP/1.1") && std::ranges::count(line, ' ') == 2);
+                else
+                    check(line.starts_with("HTTP/1.1 ") && line.size() >= 13 && line[12] == ' ');
                 continue;
             }
             const std::size_t colon = line.find(": ");
@@ -109,7 +114,8 @@ class StrictReader {
             check(name.find_first_of(" \t:\"(),/;<=>?@[\\]{}") == std::string::npos);
             if (http::iequals(name, "Content-Length")) {
                 ++lengths;
-                check(!value.empty() && std::ranges::all_of(value, [](char c) { return c >= '0' && c <= '9'; }));
+                check(!value.empty() &&
+                      std::ranges::all_of(value, [](char c) { return c >= '0' && c <= '9'; }));
                 left_ = std::stoull(value);
             }
             if (http::iequals(name, "Transfer-Encoding")) {
@@ -126,10 +132,14 @@ class StrictReader {
             messages.pop_back();
             return true;
         }
-        const bool no_body = !requests_ && (status == "204" || status == "304" || bodiless_(messages.size() - 1));
-        if (codings > 0 && !no_body) state_ = State::chunk;
-        else if (lengths > 0 && left_ > 0 && !no_body) state_ = State::length;
-        else return done();
+        const bool no_body =
+            !requests_ && (status == "204" || status == "304" || bodiless_(messages.size() - 1));
+        if (codings > 0 && !no_body)
+            state_ = State::chunk;
+        else if (lengths > 0 && left_ > 0 && !no_body)
+            state_ = State::length;
+        else
+            return done();
         return true;
     }
     bool done() {
@@ -153,10 +163,13 @@ std::pair<std::shared_ptr<Stream>, std::shared_ptr<Stream>> make_pair_of_streams
     http::tcp::socket one(io), two(io);
     one.assign(http::tcp::v4(), ends[0]);
     two.assign(http::tcp::v4(), ends[1]);
-    return {std::make_shared<http::TcpStream>(std::move(one)), std::make_shared<http::TcpStream>(std::move(two))};
+    return {std::make_shared<http::TcpStream>(std::move(one)),
+            std::make_shared<http::TcpStream>(std::move(two))};
 }
 
-bool allowed(std::string_view host) { return host == "a.test" || host == "b.test:80" || host == "c"; }
+bool allowed(std::string_view host) {
+    return host == "a.test" || host == "b.test:80" || host == "c";
+}
 
 struct World {
     asio::io_context io{1};
@@ -209,8 +222,10 @@ struct World {
                         ++secrets;
                         check(value == "value");
                     }
-                    for (const char* hop : {"Connection", "Upgrade", "TE", "Keep-Alive", "HTTP2-Settings", "Proxy-Authorization"})
-                        if (http::iequals(name, hop)) check(value == "Upgrade" || http::iequals(value, "websocket"));
+                    for (const char* hop : {"Connection", "Upgrade", "TE", "Keep-Alive", "HTTP2-Settings",
+                                            "Proxy-Authorization"})
+                        if (http::iequals(name, hop))
+                            check(value == "Upgrade" || http::iequals(value, "websocket"));
                 }
                 check(hosts == 1 && secrets == 1);
             }
@@ -251,7 +266,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::string_view bytes(reinterpret_cast<const char*>(data) + 2, size - 2);
     world.fuzzed_upstream = (data[0] & 1) != 0;
     world.step = data[1] == 0xff ? 100'000 : data[1] + std::size_t{1};
-    static const std::string kPlain = "GET / HTTP/1.1\r\nHost: a.test\r\n\r\nGET / HTTP/1.1\r\nHost: a.test\r\n\r\n";
+    static const std::string kPlain =
+        "GET / HTTP/1.1\r\nHost: a.test\r\n\r\nGET / HTTP/1.1\r\nHost: a.test\r\n\r\n";
     static const std::string kSocket =
         "GET / HTTP/1.1\r\nHost: a.test\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nframe";
     world.guest_bytes = !world.fuzzed_upstream ? bytes : (data[0] & 2) != 0 ? kSocket : kPlain;
@@ -272,7 +288,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     asio::co_spawn(world.io, world.guest_reads(guest), asio::detached);
     asio::co_spawn(world.io, world.guest_writes(guest), asio::detached);
     // Until nothing moves any more.
-    while (!over && world.io.poll() > 0) {}
+    while (!over && world.io.poll() > 0) {
+    }
     relay->stop();
     world.io.run_for(std::chrono::seconds(2));
     check(over);

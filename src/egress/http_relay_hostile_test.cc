@@ -21,8 +21,9 @@ std::size_t answers_in(const std::string& text) {
 TEST_F(RelayHostileTest, WhatIsNoAnswerIsA502) {
     run([&]() -> awaitable<void> {
         for (const std::string& bytes :
-             {""s, "garbage"s, "garbage\r\n\r\n"s, "\x15\x03\x01\0\x02\x02\x28"s, "HTTP/2 200 OK\r\n\r\n"s, "HTTP/1.1 200 OK\r\n"s,
-              "HTTP/1.1 200 OK\r\nX: y\n\r\n"s, "HTTP/1.1 200 OK\r\nX: a\r\n b\r\n\r\n"s, "HTTP/1.1 20 OK\r\n\r\n"s,
+             {""s, "garbage"s, "garbage\r\n\r\n"s, "\x15\x03\x01\0\x02\x02\x28"s, "HTTP/2 200 OK\r\n\r\n"s,
+              "HTTP/1.1 200 OK\r\n"s, "HTTP/1.1 200 OK\r\nX: y\n\r\n"s,
+              "HTTP/1.1 200 OK\r\nX: a\r\n b\r\n\r\n"s, "HTTP/1.1 20 OK\r\n\r\n"s,
               "HTTP/1.1 200 OK\r\nX: a\rSet-Cookie: b\r\n\r\n"s, "HTTP/1.1 200 OK\r\nX: \0\r\n\r\n"s,
               "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"s,
               "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"s,
@@ -51,8 +52,10 @@ TEST_F(RelayHostileTest, WhatBreaksOffIsCut) {
               "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\nxyz\r\n"s,
               "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalfmore\r\n0\r\n\r\n"s,
               "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\nfffffffffffffffffff\r\n"s,
-              "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n1;"s + std::string(400'000, 'x'),
-              "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n0\r\nX: "s + std::string(400'000, 'x')}) {
+              "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n1;"s +
+                  std::string(400'000, 'x'),
+              "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n0\r\nX: "s +
+                  std::string(400'000, 'x')}) {
             answers("a.test", bytes);
             const std::string answer = co_await raw(get("a.test") + get("b.test"));
             EXPECT_EQ(answers_in(answer), 1U) << answer;
@@ -66,7 +69,8 @@ TEST_F(RelayHostileTest, WhatBreaksOffIsCut) {
 
 TEST_F(RelayHostileTest, MoreThanWasAnnouncedIsNobodys) {
     answers("a.test",
-            "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 4\r\nSet-Cookie: x\r\n\r\nevil",
+            "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: "
+            "4\r\nSet-Cookie: x\r\n\r\nevil",
             false);
     answers("empty.test", "HTTP/1.1 204 No Content\r\nContent-Length: 4\r\n\r\nevil", false);
     run([&]() -> awaitable<void> {
@@ -167,7 +171,8 @@ TEST_F(RelayHostileTest, StopCutsBothSidesAtAnyTime) {
     run([&]() -> awaitable<void> {
         int expected = 0;
         for (const std::string& request :
-             {get("silent.test"), get("half.test"), get("ws.test", "Connection: Upgrade\r\nUpgrade: websocket\r\n"),
+             {get("silent.test"), get("half.test"),
+              get("ws.test", "Connection: Upgrade\r\nUpgrade: websocket\r\n"),
               "POST / HTTP/1.1\r\nHost: silent.test\r\nContent-Length: 10\r\n\r\nhalf"s}) {
             Peer peer = co_await guest();
             co_await peer.send(request);
@@ -214,8 +219,10 @@ TEST_F(RelayHostileTest, StopCutsBothSidesAtAnyTime) {
             gate.cancel();
             co_await wait_until([&] { return running_ == 0; });
         }
+        co_await wait_until([&] { return ended == expected + 1; });
         auto [near, far] = co_await pair();
-        auto early = std::make_shared<HttpRelay>(std::make_shared<http::TcpStream>(std::move(far)), options());
+        auto early =
+            std::make_shared<HttpRelay>(std::make_shared<http::TcpStream>(std::move(far)), options());
         early->stop();
         co_await early->run();
         Peer peer(std::move(near));
@@ -223,7 +230,8 @@ TEST_F(RelayHostileTest, StopCutsBothSidesAtAnyTime) {
     });
 }
 
-// A guest that trusts its sandbox's authority, a relay between, an upstream that proves its name with another one.
+// A guest that trusts its sandbox's authority, a relay between, an upstream that proves its name with another
+// one.
 TEST_F(RelayHostileTest, ThroughTlsOnBothSides) {
     constexpr auto kLimit = std::chrono::seconds(5);
     const auto dir = std::filesystem::temp_directory_path() / ("gb-relay-" + random_id(10));
@@ -231,10 +239,12 @@ TEST_F(RelayHostileTest, ThroughTlsOnBothSides) {
     auto sandbox = *CertificateAuthority::make("i1"), internet = *CertificateAuthority::make("i2");
     ASSERT_TRUE(write_file_atomic(dir / "sandbox.pem", sandbox.pem()));
     ASSERT_TRUE(write_file_atomic(dir / "internet.pem", internet.pem()));
-    auto guest_tls = *http::ClientTls::make(dir / "sandbox.pem"), relay_tls = *http::ClientTls::make(dir / "internet.pem");
+    auto guest_tls = *http::ClientTls::make(dir / "sandbox.pem"),
+         relay_tls = *http::ClientTls::make(dir / "internet.pem");
     std::string certificate_of = "a.test";
     auto serve = [&](tcp::socket socket) -> awaitable<void> {
-        auto stream = co_await http::accept_tls(std::move(socket), *internet.leaf(certificate_of), "", kLimit);
+        auto stream =
+            co_await http::accept_tls(std::move(socket), *internet.leaf(certificate_of), "", kLimit);
         if (!stream) co_return;
         Peer peer(*stream);
         co_await echo(peer);
@@ -256,7 +266,8 @@ TEST_F(RelayHostileTest, ThroughTlsOnBothSides) {
             };
             auto [near, far] = co_await pair();
             auto intercept = [&, with](tcp::socket socket) mutable -> awaitable<void> {
-                auto stream = co_await http::accept_tls(std::move(socket), *sandbox.leaf("a.test"), "", kLimit);
+                auto stream =
+                    co_await http::accept_tls(std::move(socket), *sandbox.leaf("a.test"), "", kLimit);
                 EXPECT_TRUE(stream);
                 if (stream) start(*stream, std::move(with));
             };
@@ -271,11 +282,13 @@ TEST_F(RelayHostileTest, ThroughTlsOnBothSides) {
                 if (name == "a.test") {
                     EXPECT_TRUE(head.starts_with("HTTP/1.1 200")) << head;
                     EXPECT_EQ(co_await peer.exactly(16), "GET /p HTTP/1.1|");
-                    EXPECT_EQ(seen_.back(), "GET /p HTTP/1.1\r\nHost: a.test\r\nAuthorization: token\r\n\r\n");
+                    EXPECT_EQ(seen_.back(),
+                              "GET /p HTTP/1.1\r\nHost: a.test\r\nAuthorization: token\r\n\r\n");
                 } else {
                     EXPECT_TRUE(head.starts_with("HTTP/1.1 502")) << head;
-                    EXPECT_EQ(co_await peer.rest(),
-                              R"({"code":502,"message":"the certificate was not accepted: hostname mismatch"})");
+                    EXPECT_EQ(
+                        co_await peer.rest(),
+                        R"({"code":502,"message":"the certificate was not accepted: hostname mismatch"})");
                     EXPECT_TRUE(peer.ended_properly());
                     break;
                 }

@@ -58,9 +58,11 @@ TEST_F(RelayTest, WhatCannotBeReached) {
     open_errors_.emplace("cert.test", Error(ErrorCode::failed_precondition, "certificate"));
     open_errors_.emplace("private.test", Error(ErrorCode::permission_denied, "private address"));
     run([&]() -> awaitable<void> {
-        for (const auto& [host, status] :
-             std::map<std::string, int>{{"unknown.test", 502}, {"slow.test", 502}, {"closed.test", 502},
-                                        {"cert.test", 502}, {"private.test", 403}}) {
+        for (const auto& [host, status] : std::map<std::string, int>{{"unknown.test", 502},
+                                                                     {"slow.test", 502},
+                                                                     {"closed.test", 502},
+                                                                     {"cert.test", 502},
+                                                                     {"private.test", 403}}) {
             const std::string answer = co_await raw(get(host) + get("a.test"));
             EXPECT_TRUE(answer.starts_with("HTTP/1.1 " + std::to_string(status))) << host << answer;
             EXPECT_TRUE(answer.ends_with("\"}")) << answer;
@@ -88,7 +90,8 @@ TEST_F(RelayTest, HostsThatAreNone) {
 TEST_F(RelayTest, TargetsPassByteForByte) {
     run([&]() -> awaitable<void> {
         Peer peer = co_await guest();
-        for (const std::string target : {"/../%2e%2e/a//b/./c?x=%zz&y=\xc3\xa9", "//evil.test/x", "/?", "/%00", "/#f"}) {
+        for (const std::string target :
+             {"/../%2e%2e/a//b/./c?x=%zz&y=\xc3\xa9", "//evil.test/x", "/?", "/%00", "/#f"}) {
             co_await peer.send("GET " + target + " HTTP/1.1\r\nHost: a.test\r\n\r\n");
             EXPECT_EQ(co_await answer_of(peer), "GET " + target + " HTTP/1.1|");
         }
@@ -96,14 +99,15 @@ TEST_F(RelayTest, TargetsPassByteForByte) {
         EXPECT_EQ(co_await answer_of(peer), "OPTIONS * HTTP/1.1|");
         for (const auto& [target, passed] :
              std::vector<std::pair<std::string, std::string>>{{"http://a.test/x/../y?q", "/x/../y?q"},
-                                                              {"HTTP://A.TEST:80", "/"}, {"http://a.test?q", "/?q"}}) {
+                                                              {"HTTP://A.TEST:80", "/"},
+                                                              {"http://a.test?q", "/?q"}}) {
             co_await peer.send("GET " + target + " HTTP/1.1\r\nHost: a.test\r\n\r\n");
             EXPECT_EQ(co_await answer_of(peer), "GET " + passed + " HTTP/1.1|");
         }
         for (const std::string target :
-             {"http://b.test/", "http://b.test@a.test/", "http://a.test@b.test/", "https://a.test/", "http:///",
-              "http://a.test:81/", "http://a.test#@b.test/", "a.test", "*", "x", "ftp://a.test/", "http:/a.test/",
-              "http://a.test\\@b.test/"}) {
+             {"http://b.test/", "http://b.test@a.test/", "http://a.test@b.test/", "https://a.test/",
+              "http:///", "http://a.test:81/", "http://a.test#@b.test/", "a.test", "*", "x", "ftp://a.test/",
+              "http:/a.test/", "http://a.test\\@b.test/"}) {
             const std::string answer = co_await raw("GET " + target + " HTTP/1.1\r\nHost: a.test\r\n\r\n");
             EXPECT_TRUE(answer.starts_with("HTTP/1.1 400 ")) << target << answer;
         }
@@ -113,15 +117,16 @@ TEST_F(RelayTest, TargetsPassByteForByte) {
 
 TEST_F(RelayTest, WhatCouldBeUnderstoodInTwoWaysGoesNowhere) {
     run([&]() -> awaitable<void> {
-        for (const std::string& request :
-             {"POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"s,
-              "POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"s,
-              "POST / HTTP/1.1\r\nHost: a.test\r\nTransfer-Encoding: gzip\r\n\r\n"s,
-              "POST / HTTP/1.1\r\nHost: a.test\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"s,
-              "GET / HTTP/1.1\r\nHost: a.test\r\n b\r\n\r\n"s, "GET / HTTP/1.1\r\nHost: a.test\nX: y\r\n\r\n"s,
-              "GET / HTTP/1.1\nHost: a.test\n\n"s, "GET / HTTP/1.1\r\nHost: a.test\rX: y\r\n\r\n"s,
-              "GET / HTTP/1.1\r\nHost: a\0.test\r\n\r\n"s, "GET / HTTP/1.1\r\nHost : a.test\r\n\r\n"s,
-              "GET /\r\n"s, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"s, "\x16\x03\x01\0\x05hello\r\n\r\n"s}) {
+        for (
+            const std::string& request :
+            {"POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"s,
+             "POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"s,
+             "POST / HTTP/1.1\r\nHost: a.test\r\nTransfer-Encoding: gzip\r\n\r\n"s,
+             "POST / HTTP/1.1\r\nHost: a.test\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"s,
+             "GET / HTTP/1.1\r\nHost: a.test\r\n b\r\n\r\n"s, "GET / HTTP/1.1\r\nHost: a.test\nX: y\r\n\r\n"s,
+             "GET / HTTP/1.1\nHost: a.test\n\n"s, "GET / HTTP/1.1\r\nHost: a.test\rX: y\r\n\r\n"s,
+             "GET / HTTP/1.1\r\nHost: a\0.test\r\n\r\n"s, "GET / HTTP/1.1\r\nHost : a.test\r\n\r\n"s,
+             "GET /\r\n"s, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"s, "\x16\x03\x01\0\x05hello\r\n\r\n"s}) {
             const std::string answer = co_await raw(request);
             EXPECT_TRUE(answer.starts_with("HTTP/1.1 400 ")) << request << answer;
             EXPECT_NE(answer.find("Connection: close"), std::string::npos);
@@ -137,7 +142,8 @@ TEST_F(RelayTest, WhatCouldBeUnderstoodInTwoWaysGoesNowhere) {
 TEST_F(RelayTest, BytesThatComeOneByOneAreReadTheSame) {
     upstreams_["slow.test"] = [&](Peer& peer, int) -> awaitable<void> {
         co_await peer.head();
-        for (char c : "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2;x\r\nok\r\n0\r\nT: u\r\n\r\n"s) {
+        for (char c :
+             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2;x\r\nok\r\n0\r\nT: u\r\n\r\n"s) {
             co_await peer.send(std::string(1, c));
             co_await asio::post(io_, asio::use_awaitable);
         }
@@ -165,10 +171,11 @@ TEST_F(RelayTest, BytesThatComeOneByOneAreReadTheSame) {
 TEST_F(RelayTest, OnlyWhatIsForTheServerIsPassedOn) {
     run([&]() -> awaitable<void> {
         Peer peer = co_await guest();
-        co_await peer.send(get("a.test",
-                               "Connection: keep-alive, X-Mine, Host, Upgrade, HTTP2-Settings\r\nX-Mine: 1\r\n"
-                               "Keep-Alive: 5\r\nTE: trailers\r\nTrailer: X\r\nUpgrade: h2c\r\nHTTP2-Settings: AA\r\n"
-                               "Proxy-Authorization: x\r\nProxy-Connection: x\r\nAccept: b\r\n"));
+        co_await peer.send(
+            get("a.test",
+                "Connection: keep-alive, X-Mine, Host, Upgrade, HTTP2-Settings\r\nX-Mine: 1\r\n"
+                "Keep-Alive: 5\r\nTE: trailers\r\nTrailer: X\r\nUpgrade: h2c\r\nHTTP2-Settings: AA\r\n"
+                "Proxy-Authorization: x\r\nProxy-Connection: x\r\nAccept: b\r\n"));
         EXPECT_EQ(co_await answer_of(peer), "GET /p HTTP/1.1|");
         EXPECT_EQ(seen_.at(0), "GET /p HTTP/1.1\r\nHost: a.test\r\nAccept: b\r\n\r\n");
     });
@@ -179,7 +186,8 @@ TEST_F(RelayTest, HeadersAreSetOnEachRequestOfTheirHost) {
     secrets_["t"] = "first";
     run([&]() -> awaitable<void> {
         Peer peer = co_await guest();
-        co_await peer.send(get("a.test", "authorization: mine\r\nConnection: Authorization\r\nAUTHORIZATION: 2\r\n"));
+        co_await peer.send(
+            get("a.test", "authorization: mine\r\nConnection: Authorization\r\nAUTHORIZATION: 2\r\n"));
         co_await answer_of(peer);
         EXPECT_EQ(seen_.back(),
                   "GET /p HTTP/1.1\r\nHost: a.test\r\nAuthorization: Bearer first\r\nX-Plain: p\r\n\r\n");
@@ -228,8 +236,9 @@ TEST_F(RelayTest, PipelinedRequestsKeepOrderAndBytes) {
 TEST_F(RelayTest, ChunksAreMadeAnewWithoutTrailersAndExtensions) {
     run([&]() -> awaitable<void> {
         Peer peer = co_await guest();
-        co_await peer.send("POST / HTTP/1.1\r\nHost: a.test\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\na\r\n\r\n0\r\n"
-                           "Host: evil.test\r\nX-Trailer: 1\r\n\r\n");
+        co_await peer.send(
+            "POST / HTTP/1.1\r\nHost: a.test\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\na\r\n\r\n0\r\n"
+            "Host: evil.test\r\nX-Trailer: 1\r\n\r\n");
         EXPECT_EQ(co_await answer_of(peer), "POST / HTTP/1.1|3\r\na\r\n\r\n0\r\n\r\n");
         co_await peer.send(get("a.test"));
         EXPECT_EQ(co_await answer_of(peer), "GET /p HTTP/1.1|");
@@ -246,7 +255,8 @@ TEST_F(RelayTest, ABrokenBodyEndsBothConnections) {
     };
     run([&]() -> awaitable<void> {
         const std::string answer = co_await raw(
-            "POST / HTTP/1.1\r\nHost: a.test\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nxyz\r\nGET /evil HTTP/1.1\r\n\r\n");
+            "POST / HTTP/1.1\r\nHost: a.test\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nxyz\r\nGET "
+            "/evil HTTP/1.1\r\n\r\n");
         EXPECT_TRUE(answer.starts_with("HTTP/1.1 400")) << answer;
         co_await wait_until([&] { return ended; });
     });
@@ -257,7 +267,8 @@ TEST_F(RelayTest, PiecesPassAtOnceInBothDirections) {
         co_await peer.head();
         // Nothing of the next piece is there before this one was answered.
         EXPECT_EQ(co_await peer.until("one\r\n"), "3\r\none\r\n");
-        co_await peer.send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n");
+        co_await peer.send(
+            "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n");
         co_await peer.send("5\r\nfirst\r\n");
         EXPECT_EQ(co_await peer.until("two\r\n"), "3\r\ntwo\r\n");
         co_await peer.send("6\r\nsecond\r\n");
@@ -267,7 +278,8 @@ TEST_F(RelayTest, PiecesPassAtOnceInBothDirections) {
     };
     run([&]() -> awaitable<void> {
         Peer peer = co_await guest();
-        co_await peer.send("POST / HTTP/1.1\r\nHost: a.test\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n");
+        co_await peer.send(
+            "POST / HTTP/1.1\r\nHost: a.test\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n");
         EXPECT_NE((co_await peer.head()).find("Transfer-Encoding: chunked"), std::string::npos);
         EXPECT_EQ(co_await peer.until("first\r\n"), "5\r\nfirst\r\n");
         co_await peer.send("3\r\ntwo\r\n");
@@ -294,10 +306,10 @@ TEST_F(RelayTest, LargeBodiesPassWhileNobodyHoldsThem) {
         Peer peer = co_await guest();
         const std::string body(size, 'u');
         bool sent = false;
-        asio::co_spawn(
-            io_,
-            peer.send("POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: " + std::to_string(size) + "\r\n\r\n" + body),
-            [&](const std::exception_ptr&, bool) { sent = true; });
+        asio::co_spawn(io_,
+                       peer.send("POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: " +
+                                 std::to_string(size) + "\r\n\r\n" + body),
+                       [&](const std::exception_ptr&, bool) { sent = true; });
         EXPECT_NE((co_await peer.head()).find("Content-Length: " + std::to_string(size)), std::string::npos);
         EXPECT_TRUE(co_await peer.exactly(size) == body);
         EXPECT_TRUE(sent);
@@ -310,7 +322,8 @@ TEST_F(RelayTest, LargeBodiesPassWhileNobodyHoldsThem) {
 TEST_F(RelayTest, ExpectIsAnswered) {
     run([&]() -> awaitable<void> {
         Peer peer = co_await guest();
-        co_await peer.send("POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n");
+        co_await peer.send(
+            "POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n");
         EXPECT_EQ(co_await peer.head(), "HTTP/1.1 100 Continue\r\n\r\n");
         co_await peer.send("hi");
         EXPECT_EQ(co_await answer_of(peer), "POST / HTTP/1.1|hi");
@@ -334,8 +347,9 @@ TEST_F(RelayTest, AnEarlyAnswerPasses) {
 }
 
 TEST_F(RelayTest, AnswersOfEveryShape) {
-    answers("interim.test", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"
-                            "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close, X-Hop\r\nX-Hop: 1\r\nX: y\r\n\r\nok");
+    answers("interim.test",
+            "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"
+            "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close, X-Hop\r\nX-Hop: 1\r\nX: y\r\n\r\nok");
     answers("old.test", "HTTP/1.0 200 OK\r\n\r\nuntil the end");
     answers("empty.test", "HTTP/1.1 204 No Content\r\n\r\n", false);
     answers("same.test", "HTTP/1.1 304 Not Modified\r\nContent-Length: 100\r\nETag: e\r\n\r\n", false);
@@ -358,13 +372,15 @@ TEST_F(RelayTest, AnswersOfEveryShape) {
         EXPECT_EQ(co_await peer.head(), "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n");
         co_await peer.send(get("bytes.test"));
         EXPECT_EQ(co_await answer_of(peer), "\xff\0\x01"s);
-        EXPECT_TRUE((co_await raw("GET / HTTP/1.0\r\nHost: old.test\r\n\r\n")).ends_with("\r\n\r\nuntil the end"));
+        EXPECT_TRUE(
+            (co_await raw("GET / HTTP/1.0\r\nHost: old.test\r\n\r\n")).ends_with("\r\n\r\nuntil the end"));
         EXPECT_TRUE(properly_);
     });
 }
 
 TEST_F(RelayTest, AKeptConnectionThatWasClosedIsMadeAnew) {
-    // The first connection ends after one answer without having said so; the second when the next request comes.
+    // The first connection ends after one answer without having said so; the second when the next request
+    // comes.
     upstreams_["a.test"] = [&](Peer& peer, int n) -> awaitable<void> {
         co_await peer.head();
         co_await peer.send("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n" + std::to_string(n));
@@ -402,8 +418,9 @@ TEST_F(RelayTest, AKeptConnectionThatWasClosedIsMadeAnew) {
 TEST_F(RelayTest, AWebsocketBecomesATunnel) {
     upstreams_["a.test"] = [&](Peer& peer, int) -> awaitable<void> {
         seen_.push_back(co_await peer.head());
-        co_await peer.send("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-                           "Sec-WebSocket-Accept: k\r\n\r\nearly");
+        co_await peer.send(
+            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            "Sec-WebSocket-Accept: k\r\n\r\nearly");
         EXPECT_EQ(co_await peer.exactly(9), "\xff\0GET / \r\n"s.substr(0, 9));
         co_await peer.send("pong");
         peer.end();
@@ -411,9 +428,11 @@ TEST_F(RelayTest, AWebsocketBecomesATunnel) {
     };
     run([&]() -> awaitable<void> {
         Peer peer = co_await guest();
-        co_await peer.send(get("a.test", "Connection: keep-alive, Upgrade\r\nUpgrade: WebSocket\r\nSec-WebSocket-Key: k\r\n"));
-        EXPECT_EQ(co_await peer.head(), "HTTP/1.1 101 Switching Protocols\r\nSec-WebSocket-Accept: k\r\n"
-                                        "Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
+        co_await peer.send(get(
+            "a.test", "Connection: keep-alive, Upgrade\r\nUpgrade: WebSocket\r\nSec-WebSocket-Key: k\r\n"));
+        EXPECT_EQ(co_await peer.head(),
+                  "HTTP/1.1 101 Switching Protocols\r\nSec-WebSocket-Accept: k\r\n"
+                  "Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
         EXPECT_EQ(co_await peer.exactly(5), "early");
         const auto before = relays_[0]->counters();
         co_await peer.send("\xff\0GET / \r\n"s.substr(0, 9));
@@ -425,23 +444,26 @@ TEST_F(RelayTest, AWebsocketBecomesATunnel) {
         peer.end();
         co_await wait_until([&] { return running_ == 0; });
         EXPECT_EQ(asked_.size(), 1U);
-        EXPECT_NE(seen_[0].find("Connection: Upgrade\r\nUpgrade: WebSocket\r\n"), std::string::npos) << seen_[0];
+        EXPECT_NE(seen_[0].find("Connection: Upgrade\r\nUpgrade: WebSocket\r\n"), std::string::npos)
+            << seen_[0];
     });
 }
 
 TEST_F(RelayTest, NoOtherUpgrade) {
     answers("a.test", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\nbytes");
     run([&]() -> awaitable<void> {
-        for (const std::string fields : {"", "Connection: Upgrade\r\nUpgrade: h2c\r\n",
-                                         "Connection: Upgrade\r\nUpgrade: websocket, h2c\r\n", "Upgrade: websocket\r\n",
-                                         "Connection: Upgrade\r\nUpgrade: websocket\r\n"}) {
+        for (const std::string fields :
+             {"", "Connection: Upgrade\r\nUpgrade: h2c\r\n",
+              "Connection: Upgrade\r\nUpgrade: websocket, h2c\r\n", "Upgrade: websocket\r\n",
+              "Connection: Upgrade\r\nUpgrade: websocket\r\n"}) {
             const std::string answer = co_await raw(get("a.test", fields));
             EXPECT_TRUE(answer.starts_with("HTTP/1.1 502")) << fields << answer;
             const bool asked = fields == "Connection: Upgrade\r\nUpgrade: websocket\r\n";
             EXPECT_EQ(seen_.back().find("Upgrade") != std::string::npos, asked) << seen_.back();
         }
         // With a body, or in HTTP/1.0, it is not one either.
-        (void)co_await raw("GET / HTTP/1.0\r\nHost: a.test\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
+        (void)co_await raw(
+            "GET / HTTP/1.0\r\nHost: a.test\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
         EXPECT_EQ(seen_.back().find("Upgrade"), std::string::npos);
     });
 }
