@@ -43,6 +43,9 @@ Api::Api(Services services) : services_(std::move(services)) {
     add_sandbox_routes(router_, services_);
     add_lifetime_routes(router_, services_);
     add_evidence_routes(router_, services_);
+    add_network_routes(router_, services_);
+    add_decision_routes(router_, services_);
+    add_secret_routes(router_, services_);
     add_template_routes(router_, services_);
     add_snapshot_routes(router_, services_);
     add_team_routes(router_, services_);

@@ -13,6 +13,7 @@
 #include "control/metering.h"
 #include "control/rate_limit.h"
 #include "control/sandboxes.h"
+#include "control/secrets.h"
 #include "control/telemetry.h"
 #include "http/server.h"
 #include "store/store.h"
@@ -26,6 +27,7 @@ struct Services {
     ServerMetrics& metrics;
     TelemetryCollector& telemetry;
     DiskUsage& disk;
+    Secrets& secrets;
     std::function<std::size_t()> connections;  // open ones, of the server
     Prices prices;
     std::string domain;            // under which sandboxes have host names; empty: none
@@ -34,7 +36,10 @@ struct Services {
 
 void add_sandbox_routes(Router& router, Services services);    // create, get, list, kill
 void add_lifetime_routes(Router& router, Services services);   // connect, timeout, refreshes, pause, resume
-void add_evidence_routes(Router& router, Services services);   // isolation and decision log: ours, under /glovebox
+void add_evidence_routes(Router& router, Services services);   // what really runs it: ours, under /glovebox
+void add_network_routes(Router& router, Services services);    // replacing the way out, and what is in force
+void add_decision_routes(Router& router, Services services);   // the decision log: ours
+void add_secret_routes(Router& router, Services services);     // what header rules may name
 void add_template_routes(Router& router, Services services);   // what can be started
 void add_snapshot_routes(Router& router, Services services);   // snapshots and forks
 void add_team_routes(Router& router, Services services);       // the own team, its metrics and its bill
@@ -42,6 +47,9 @@ void add_telemetry_routes(Router& router, Services services);  // metrics and lo
 void add_event_routes(Router& router, Services services);      // what happened, and webhooks to be told of it
 void add_disk_routes(Router& router, Services services);       // what sandboxes take of the disk, by team
 void add_operator_routes(Router& router, Services services);   // teams, keys, plans, bills of all, nodes, metrics
+
+// invalid_argument that names a secret which rules name and the team does not have.
+http::awaitable<Status> check_secrets(Services services, const Call& call, const NetworkRequest& network);
 
 class Api {
   public:

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "api/fields.h"
+#include "api/network_request.h"
 
 namespace gb::api {
 namespace json = boost::json;
@@ -67,8 +68,6 @@ Status parse_network(const json::object& body, CreateSandbox& out) {
     GB_TRY_ASSIGN(const json::object* network, fields.object("network"));
     if (network == nullptr) return {};
     Fields inner(*network, "network.");
-    GB_TRY_ASSIGN(out.network.allow_out, inner.texts("allowOut"));
-    GB_TRY_ASSIGN(out.network.deny_out, inner.texts("denyOut"));
     GB_TRY_ASSIGN(auto public_traffic, inner.boolean("allowPublicTraffic"));
     out.public_traffic = public_traffic.value_or(true);
     GB_TRY_ASSIGN(auto mask, inner.text("maskRequestHost"));
@@ -77,11 +76,13 @@ Status parse_network(const json::object& body, CreateSandbox& out) {
         return fail(ErrorCode::invalid_argument,
                     "validation error: field 'network.maskRequestHost' must be a host name or address with an optional "
                     "port, where ${PORT} stands for the port that is asked for");
-    GB_TRY_ASSIGN(const json::object* rules, inner.object("rules"));
-    if (rules != nullptr && !rules->empty()) return not_yet("network.rules");
-    if (inner.has("egressProxy")) return not_yet("network.egressProxy");
+    GB_TRY(parse_egress(*network, "network.", out.network));
     if (inner.has("httpsPorts")) return not_yet("network.httpsPorts");
-    out.network_json = json::serialize(*network);
+    // Ours are only the fields that are known; others are the client's and go back to it.
+    json::object shown = *network;
+    if (json::value* proxy = shown.if_contains("egressProxy"); proxy != nullptr && proxy->is_object())
+        proxy->get_object().stable_erase("password");
+    out.network_json = json::serialize(shown);
     return {};
 }
 

@@ -36,6 +36,33 @@ TEST(CreateRequest, NetworkListsArriveWhole) {
     EXPECT_NE(request->network_json.find("denyOut"), std::string::npos);
 }
 
+TEST(CreateRequest, RulesAndProxyArriveAndThePasswordIsNotGivenBack) {
+    auto request = parse_create(
+        R"({"templateID":"b","network":{"rules":{"a.com":[{"transform":{"headers":{"A":"b"}}}]},"maskRequestHost":"x",
+            "egressProxy":{"address":"p.example.com:1080","username":"u","password":"the-password"}}})",
+        Generation::v2);
+    ASSERT_TRUE(request) << request.error().message;
+    EXPECT_EQ(request->network.rules.at("a.com"), (std::vector<net::HeaderRule>{{"A", "b"}}));
+    EXPECT_EQ(request->network.egress_proxy, (net::ProxyRequest{"p.example.com:1080", "u", "the-password"}));
+    EXPECT_EQ(request->network_json.find("password"), std::string::npos);
+    EXPECT_NE(request->network_json.find("p.example.com:1080"), std::string::npos);
+    EXPECT_NE(request->network_json.find("maskRequestHost"), std::string::npos);
+}
+
+TEST(CreateRequest, WhatNoPolicyCanBeMadeOfIsRefused) {
+    for (auto [body, says] : std::initializer_list<std::pair<const char*, const char*>>{
+             {R"({"templateID":"b","network":{"denyOut":["example.com"]}})", "example.com"},
+             {R"({"templateID":"b","network":{"allowOut":["example.com"]}})", "ALL_TRAFFIC"},
+             {R"({"templateID":"b","network":{"rules":{"*":[]}}})", "'*'"}}) {
+        auto request = parse_create(body, Generation::v2);
+        ASSERT_FALSE(request) << body;
+        EXPECT_EQ(request.error().code, ErrorCode::invalid_argument);
+        EXPECT_NE(request.error().message.find(says), std::string::npos) << request.error().message;
+    }
+    EXPECT_TRUE(parse_create(R"({"templateID":"b","allow_internet_access":false,"network":{"allowOut":["example.com"]}})",
+                             Generation::v2));
+}
+
 TEST(CreateRequest, WrongTypesNameTheField) {
     for (auto [body, field] : std::initializer_list<std::pair<const char*, const char*>>{
              {R"({})", "templateID"},
@@ -56,8 +83,9 @@ TEST(CreateRequest, WrongTypesNameTheField) {
 }
 
 TEST(CreateRequest, WhatCannotBeKeptIsRefusedNotIgnored) {
-    for (auto body : {R"({"templateID":"b","network":{"rules":{"a.com":[]}}})",
+    for (auto body : {R"({"templateID":"b","network":{"rules":{"a.com":[{"transform":{"body":"x"}}]}}})",
                       R"({"templateID":"b","network":{"egressProxy":{"address":"x"}}})",
+                      R"({"templateID":"b","network":{"dnsServers":["8.8.8.8"]}})",
                       R"({"templateID":"b","volumeMounts":{}})",
                       R"({"templateID":"b","network":{"httpsPorts":[443]}})",
                       R"({"templateID":"b","volumeMounts":[{"name":"v","path":"/m"}]})"})

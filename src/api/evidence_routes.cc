@@ -1,8 +1,7 @@
-// What really ran a sandbox and where it tried to go. Our own routes: the contract has none for this.
+// What really runs a sandbox. Our own route: the contract has none for this.
 #include <boost/json.hpp>
 
 #include "api/api.h"
-#include "api/parameters.h"
 #include "base/offload.h"
 
 namespace gb::api {
@@ -29,29 +28,10 @@ Handler isolation(Services services) {
     };
 }
 
-Handler decisions(Services services) {
-    return [=](Call& call) -> http::awaitable<Status> {
-        GB_CO_TRY_ASSIGN(SandboxView view, services.sandboxes.get(call.team, call.params["id"]));
-        GB_CO_TRY_ASSIGN(auto limit, number_parameter(call.exchange.target, "limit", 1, 100'000));
-        GB_CO_TRY_ASSIGN(auto lines, co_await offload(services.pool, [&] {
-                             return services.sandboxes.node().decisions(view.record.id,
-                                                                        static_cast<std::size_t>(limit.value_or(1000)));
-                         }));
-        std::string body = "[";
-        for (const std::string& line : lines) {
-            if (body.size() > 1) body += ",";
-            body += line;
-        }
-        body += "]";
-        co_return co_await call.exchange.response.send_json(200, body);
-    };
-}
-
 }  // namespace
 
 void add_evidence_routes(Router& router, Services services) {
     router.add("GET", "/glovebox/sandboxes/{id}/isolation", isolation(services));
-    router.add("GET", "/glovebox/sandboxes/{id}/egress", decisions(services));
 }
 
 }  // namespace gb::api

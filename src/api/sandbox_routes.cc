@@ -18,6 +18,7 @@ Handler create(Services services, Generation generation) {
     return [=](Call& call) -> http::awaitable<Status> {
         GB_CO_TRY_ASSIGN(std::string body, co_await call.exchange.body.read_all(kMaxBody));
         GB_CO_TRY_ASSIGN(CreateSandbox request, parse_create(body, generation));
+        GB_CO_TRY(co_await check_secrets(services, call, request.network));
         GB_CO_TRY_ASSIGN(SandboxView view, co_await services.sandboxes.create(call.team, std::move(request)));
         call.sandbox_id = view.record.id;
         co_return co_await call.exchange.response.send_json(201, json::serialize(sandbox_json(view, services.domain)));

@@ -33,6 +33,40 @@ asio::awaitable<Result<std::string>> exchange(asio::ip::tcp::endpoint where, htt
                    message_of_answer(response.head.status, response.body));
 }
 
+http::RequestHead head_of(const ServerAddress& server, const ServerPlace& place, const std::string& method,
+                          const std::string& path) {
+    http::RequestHead head{method, path, {{"Host", place.host}}};
+    if (server.admin_token.empty())
+        head.headers.add("X-API-Key", server.key);
+    else
+        head.headers.add("X-Admin-Token", server.admin_token);
+    return head;
+}
+
+asio::awaitable<Status> read_lines(asio::ip::tcp::endpoint where, http::RequestHead head,
+                                   const std::function<void(std::string_view)>& on_line) {
+    constexpr std::size_t kLongestLine = std::size_t{1} << 20;
+    GB_CO_TRY_ASSIGN(auto connection,
+                     co_await http::ClientConnection::connect(where, std::chrono::seconds(5)));
+    GB_CO_TRY(co_await connection.start(std::move(head), 0));
+    GB_CO_TRY_ASSIGN(const http::ResponseHead answer, co_await connection.read_head());
+    if (answer.status / 100 != 2) {
+        GB_CO_TRY_ASSIGN(const std::string body, co_await connection.read_all(kLongestLine));
+        co_return fail(code_from_http(answer.status), message_of_answer(answer.status, body));
+    }
+    std::string pending;
+    for (;;) {
+        GB_CO_TRY_ASSIGN(const std::string_view piece, co_await connection.next());
+        if (piece.empty()) co_return Status{};
+        pending += piece;
+        std::size_t begin = 0;
+        for (std::size_t end = 0; (end = pending.find('\n', begin)) != std::string::npos; begin = end + 1)
+            on_line(std::string_view(pending).substr(begin, end - begin));
+        pending.erase(0, begin);
+        if (pending.size() > kLongestLine) co_return fail(ErrorCode::too_large, "the server sends a line without an end");
+    }
+}
+
 Result<std::string> running_url(const NodeOptions& options) {
     auto text = read_file(server_file(options));
     boost::system::error_code ec;
@@ -110,11 +144,7 @@ Result<std::string> call_api_text(const ServerAddress& server, const std::string
                                   const std::string& path, const std::string& body) {
     GB_TRY_ASSIGN(ServerPlace place, resolve_server(server.url));
     asio::io_context io(1);
-    http::RequestHead head{method, path, {{"Host", place.host}}};
-    if (server.admin_token.empty())
-        head.headers.add("X-API-Key", server.key);
-    else
-        head.headers.add("X-Admin-Token", server.admin_token);
+    http::RequestHead head = head_of(server, place, method, path);
     if (!body.empty()) head.headers.add("Content-Type", "application/json");
     std::optional<Result<std::string>> result;
     asio::co_spawn(io, exchange(place.endpoint, std::move(head), body),
@@ -138,6 +168,20 @@ Result<json::value> call_api(const ServerAddress& server, const std::string& met
     json::value value = json::parse(text, ec);
     if (ec) return fail(ErrorCode::internal, "the server's answer is not JSON");
     return value;
+}
+
+Status stream_api(const ServerAddress& server, const std::string& path,
+                  const std::function<void(std::string_view line)>& on_line) {
+    GB_TRY_ASSIGN(const ServerPlace place, resolve_server(server.url));
+    asio::io_context io(1);
+    Status result = fail(ErrorCode::internal, "not asked");
+    asio::co_spawn(io, read_lines(place.endpoint, head_of(server, place, "GET", path), on_line),
+                   [&](const std::exception_ptr& failure, Status status) {
+                       if (failure) std::rethrow_exception(failure);
+                       result = std::move(status);
+                   });
+    io.run();
+    return result;
 }
 
 }  // namespace gb::cli

@@ -1,6 +1,7 @@
 // Asks a running server, as any other client would. Blocking.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -43,5 +44,10 @@ Result<std::string> call_api_text(const ServerAddress& server, const std::string
 // The JSON answer; null when it has no body. The server's own error message on failure.
 Result<boost::json::value> call_api(const ServerAddress& server, const std::string& method,
                                     const std::string& path, const std::string& body = "");
+
+// A GET whose answer comes in lines, each given without its end as soon as it is there. Returns when the answer
+// is complete; unavailable when it was cut.
+Status stream_api(const ServerAddress& server, const std::string& path,
+                  const std::function<void(std::string_view line)>& on_line);
 
 }  // namespace gb::cli

@@ -18,9 +18,11 @@
 
 #include "api/api.h"
 #include "base/file.h"
+#include "base/ids.h"
 #include "base/log.h"
 #include "control/fake_node.h"
 #include "control/keys.h"
+#include "control/secrets.h"
 #include "ingress/proxy.h"
 #include "ingress/signed_url.h"
 
@@ -83,6 +85,8 @@ int serve(const std::filesystem::path& data, int count, int engine_ms) {
     sandboxes.on_gone([&](const std::string& id) { proxy.cut(id); });
     DiskUsage disk(io.get_executor(), readers, **store, node);
     TelemetryCollector telemetry(io.get_executor(), readers, sandboxes, **store);  // not run: nothing to ask
+    const Sealer sealer(random_bytes(32));
+    Secrets secrets(**store, sealer);
     api::ServerMetrics metrics;
     api::Api api({.sandboxes = sandboxes,
                   .store = **store,
@@ -90,6 +94,7 @@ int serve(const std::filesystem::path& data, int count, int engine_ms) {
                   .metrics = metrics,
                   .telemetry = telemetry,
                   .disk = disk,
+                  .secrets = secrets,
                   .connections = {},
                   .prices = {},
                   .domain = {},

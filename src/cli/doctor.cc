@@ -197,10 +197,14 @@ Check wildcard(const std::string& domain) {
 void check_config(const Options& options, std::vector<Check>& checks) {
     auto config = load_server_config(options.config_file);
     const auto pool = config ? warm_options(config->pool, std::nullopt) : Result<WarmOptions>(WarmOptions());
-    if (!config || !pool) {
-        checks.push_back({"config", Finding::bad, (config ? pool.error() : config.error()).message});
+    const auto egress =
+        config ? network_options(config->egress, std::nullopt) : Result<NetworkOptions>(NetworkOptions());
+    if (!config || !pool || !egress) {
+        checks.push_back({"config", Finding::bad,
+                          (!config ? config.error() : !pool ? pool.error() : egress.error()).message});
         return;
     }
+    checks.push_back(judge_resolvers(egress->resolvers, read_file("/etc/resolv.conf").value_or("")));
     checks.push_back({"config", Finding::good,
                       options.config_file.empty() ? "as in /etc/glovebox/config.toml, or the defaults"
                                                   : options.config_file.string() + " is read"});

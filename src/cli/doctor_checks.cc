@@ -14,6 +14,7 @@
 #include <openssl/x509v3.h>
 
 #include "base/clock.h"
+#include "net/cidr.h"
 
 namespace gb::cli {
 namespace {
@@ -191,6 +192,27 @@ Check judge_clock(std::int64_t now_ms, std::int64_t built_ms, bool synchronised)
         return {"clock", Finding::note,
                 "nothing keeps it right; lifetimes and bills follow it: apt-get install systemd-timesyncd"};
     return {"clock", Finding::good, "kept right by a time server"};
+}
+
+Check judge_resolvers(const std::vector<std::string>& configured, std::string_view resolv_conf) {
+    std::string found;
+    for (const std::string& resolver : configured) found += (found.empty() ? "" : ", ") + resolver;
+    if (!found.empty()) return {"resolvers", Finding::good, found + ", as configured"};
+    while (!resolv_conf.empty()) {
+        std::string_view line = resolv_conf.substr(0, resolv_conf.find('\n'));
+        resolv_conf.remove_prefix(std::min(resolv_conf.size(), line.size() + 1));
+        constexpr std::string_view kKeyword = "nameserver";
+        if (!line.starts_with(kKeyword)) continue;
+        line.remove_prefix(kKeyword.size());
+        const std::size_t begin = line.find_first_not_of(" \t");
+        if (begin == 0 || begin == std::string_view::npos) continue;
+        line = line.substr(begin, line.find_first_of(" \t\r", begin) - begin);
+        if (net::parse_ipv4(line)) found += (found.empty() ? "" : ", ") + std::string(line);
+    }
+    if (!found.empty()) return {"resolvers", Finding::good, found + ", of /etc/resolv.conf"};
+    return {"resolvers", Finding::note,
+            "no IPv4 nameserver in /etc/resolv.conf: sandboxes cannot look up names; name some in the configuration: "
+            "[egress] resolvers = [\"1.1.1.1\"]"};
 }
 
 Check judge_port(std::string name, std::string_view address, int port, PortUse use) {

@@ -43,6 +43,9 @@ Check judge_space(std::string name, const Space& space, std::uint64_t needed_gib
 
 Check judge_clock(std::int64_t now_ms, std::int64_t built_ms, bool synchronised);
 
+// Who answers for names of sandboxes: those of the configuration, else the host's, from /etc/resolv.conf.
+Check judge_resolvers(const std::vector<std::string>& configured, std::string_view resolv_conf);
+
 // A port that the server is to have: free, held by the server that runs already, or by somebody else.
 enum class PortUse { free, ours, others, unusable };
 Check judge_port(std::string name, std::string_view address, int port, PortUse use);

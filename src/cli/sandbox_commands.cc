@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "cli/ask.h"
+#include "cli/network_commands.h"
 #include "cli/table.h"
 #include "http/message.h"
 
@@ -13,13 +14,6 @@ namespace {
 constexpr std::array kSandboxes{Column{"ID", "sandboxID"}, Column{"TEMPLATE", "alias"},
                                 Column{"STARTED", "startedAt"}, Column{"ENDS", "endAt"}};
 constexpr std::array kForks{Column{"ID", "sandbox.sandboxID"}, Column{"ERROR", "error.message"}};
-constexpr std::array kDecisions{Column{"TIME", "time"},
-                                Column{"WHAT", "verdict"},
-                                Column{"PROTO", "protocol"},
-                                Column{"ADDRESS", "address"},
-                                Column{"PORT", "port", Column::Align::right},
-                                Column{"RULE", "rule"}};
-
 struct Options : AskOptions {
     std::string id;
     bool without_memory = false;
@@ -53,10 +47,7 @@ void add_sandbox(CLI::App& app, Action& run) {
     add("isolation", "What really runs a sandbox", true, [options] {
         return ask(*options, "GET", path_of("/glovebox/sandboxes/{}/isolation", options->id), format_object);
     });
-    add("egress", "Where a sandbox tried to go, and what was decided", true, [options] {
-        return ask(*options, "GET", path_of("/glovebox/sandboxes/{}/egress", options->id),
-                   [](auto& answer) { return format_table(kDecisions, answer); });
-    });
+    add_network_commands(*group, run);
     add("kill", "End a sandbox", true, [options, nothing] {
         return ask(*options, "DELETE", path_of("/sandboxes/{}", options->id), nothing);
     });

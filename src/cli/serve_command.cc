@@ -16,12 +16,14 @@
 #include "base/file.h"
 #include "base/ids.h"
 #include "base/log.h"
+#include "base/seal.h"
 #include "cli/commands.h"
 #include "cli/paths.h"
 #include "cli/server_config.h"
 #include "control/housekeeping.h"
 #include "control/keys.h"
 #include "control/sandboxes.h"
+#include "control/secrets.h"
 #include "control/telemetry.h"
 #include "control/webhooks.h"
 #include "http/server.h"
@@ -51,6 +53,7 @@ struct ServeOptions {
     std::optional<std::uint16_t> port;
     OnStop on_stop = OnStop::by_signal;
     unsigned workers = 8;
+    std::optional<EgressMode> egress;  // goes before the configuration too
     std::optional<std::size_t> pool;  // what `most` is where the configuration does not say
     std::string log_level = "info";
 };
@@ -159,14 +162,26 @@ Status serve(const ServeOptions& options) {
     asio::thread_pool readers(2);  // of the store: never behind what the machines' work keeps busy
     NodeOptions node_options = options.node;
     GB_TRY_ASSIGN(node_options.warm, warm_options(config.pool, options.pool));
+    GB_TRY_ASSIGN(node_options.network, network_options(config.egress, options.egress));
+    std::unique_ptr<Store> store;  // these outlive the node, which asks for secrets
+    std::shared_ptr<const Sealer> sealer;
+    std::unique_ptr<Secrets> secrets;
     GB_TRY_ASSIGN(auto node, LocalNode::open(io.get_executor(), pool, std::move(node_options)));
     Hold hold(*node);
-    GB_TRY_ASSIGN(auto store, open_sqlite_store(options.node.data_dir / "glovebox.db"));
+    GB_TRY_ASSIGN(store, open_sqlite_store(options.node.data_dir / "glovebox.db"));
+    // A key that is lost or broken is an error of what needs it.
+    sealer = std::make_shared<const Sealer>(Sealer::open(options.node.data_dir / "secret-key"));
+    if (Status usable = sealer->usable(); !usable)
+        log::error("secrets cannot be used", {{"error", usable.error().message}});
+    secrets = std::make_unique<Secrets>(*store, *sealer);
+    node->use_secrets([&secrets = *secrets](const std::string& sandbox_id, const std::string& name) {
+        return secrets.value_for(sandbox_id, name);
+    });
     GB_TRY(ensure_default_key(*store, key_file(options.node)));
     GB_TRY_ASSIGN(std::string admin_token_hash, ensure_admin_token(admin_token_file(options.node)));
     GB_TRY_ASSIGN(std::string seed, token_seed(options.node.data_dir));
 
-    Sandboxes sandboxes(io.get_executor(), readers, *store, *node, {seed, config.plans, config.retention});
+    Sandboxes sandboxes(io.get_executor(), readers, *store, *node, {seed, config.plans, config.retention, sealer});
     GB_TRY(sandboxes.start());
     TelemetryCollector telemetry(io.get_executor(), readers, sandboxes, *store);
     sandboxes.before_end([&](SandboxRecord record) { return telemetry.collect_last(std::move(record)); });
@@ -181,6 +196,7 @@ Status serve(const ServeOptions& options) {
                   .metrics = metrics,
                   .telemetry = telemetry,
                   .disk = disk,
+                  .secrets = *secrets,
                   .connections = [&] { return listening != nullptr ? listening->connections() : 0; },
                   .prices = config.prices,
                   .domain = config.domain,
@@ -256,6 +272,12 @@ void add_serve(CLI::App& app, Action& run) {
         ->add_option("--pool", options->pool,
                      "Sandboxes of a template kept ready-made at most, unless the configuration says; 0: none  [4]")
         ->check(CLI::Range(0, 1000));
+    command
+        ->add_option("--egress", options->egress,
+                     "What sandboxes may reach: open, or closed but for the lists of the configuration  [as "
+                     "configured, else open]")
+        ->transform(CLI::CheckedTransformer(
+            std::map<std::string, EgressMode>{{"open", EgressMode::open}, {"closed", EgressMode::closed}}));
     command->add_option("--ready-slots", options->node.ready_slots, "Network slots kept ready")
         ->capture_default_str();
     command

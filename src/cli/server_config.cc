@@ -4,11 +4,14 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <variant>
 
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
 #include "base/file.h"
+#include "net/cidr.h"
+#include "net/host_name.h"
 
 namespace gb::cli {
 namespace {
@@ -148,6 +151,68 @@ Setter to_pool(PoolConfig& pool) {
                      {"templates", templates}});
 }
 
+Setter to_texts(std::vector<std::string>& out) {
+    return [&out](const toml::node& node, const std::string& name) -> Status {
+        if (!node.is_array()) return wrong(name, "a list of strings");
+        for (const toml::node& item : *node.as_array()) {
+            auto text = item.value_exact<std::string>();
+            if (!text) return wrong(name, "a list of strings");
+            out.push_back(*text);
+        }
+        return {};
+    };
+}
+
+Setter to_mode(std::optional<EgressMode>& out) {
+    return [&out](const toml::node& node, const std::string& name) -> Status {
+        const auto text = node.value_exact<std::string>();
+        if (text != "open" && text != "closed") return wrong(name, "\"open\" or \"closed\"");
+        out = text == "open" ? EgressMode::open : EgressMode::closed;
+        return {};
+    };
+}
+
+Setter to_egress(EgressConfig& egress) {
+    return to_table({{"mode", to_mode(egress.mode)},
+                     {"closed", to_texts(egress.closed)},
+                     {"open", to_texts(egress.open)},
+                     {"resolvers", to_texts(egress.resolvers)},
+                     {"trusted_ca", to_text(egress.trusted_ca)},
+                     {"max_connections", to_number(egress.max_connections, 1, 1'000'000)},
+                     {"upload_mbit", to_number(egress.upload_mbit, 0, 1'000'000)},
+                     {"download_mbit", to_number(egress.download_mbit, 0, 1'000'000)},
+                     {"keep_decisions_days", to_number(egress.keep_decisions_days, 1, 36'500)}});
+}
+
+// Blocks and names of a list. IPv6 blocks are good and have no effect: sandboxes have no IPv6.
+Status split_list(const std::vector<std::string>& list, std::string_view name, std::vector<net::Cidr>& blocks,
+                  std::vector<net::NamePattern>& names) {
+    for (const std::string& entry : list) {
+        if (auto cidr = net::parse_cidr(entry)) {
+            if (const auto* v4 = std::get_if<net::Cidr>(&*cidr)) blocks.push_back(*v4);
+            continue;
+        }
+        auto pattern = net::parse_pattern(entry);
+        if (!pattern)
+            return fail(ErrorCode::invalid_argument,
+                        fmt::format("'{}' holds '{}', which is no address, no block, no name and no *.name: {}", name,
+                                    entry, pattern.error().message));
+        names.push_back(*std::move(pattern));
+    }
+    return {};
+}
+
+Status check_resolvers(const std::vector<std::string>& resolvers) {
+    for (const std::string& text : resolvers) {
+        auto place = net::parse_authority(text);
+        if (!place || place->host.kind != net::Host::Kind::ipv4 || place->port == 0)
+            return fail(ErrorCode::invalid_argument,
+                        fmt::format("'egress.resolvers' holds '{}': give IPv4 addresses, such as 1.1.1.1 or 1.1.1.1:53",
+                                    text));
+    }
+    return {};
+}
+
 Result<WarmLimits> limits_of(const PoolConfig::Limits& own, const WarmLimits& standard, std::string_view name) {
     WarmLimits out{own.least.value_or(standard.least), own.most.value_or(standard.most)};
     if (out.most > 0 && out.least > out.most)
@@ -207,6 +272,7 @@ Result<ServerConfig> parse_server_config(std::string_view text, std::string_view
                                            {"key", to_text(key)}})},
                          {"plans", plans},
                          {"pool", to_pool(out.pool)},
+                         {"egress", to_egress(out.egress)},
                          {"prices", to_table({{"vcpu_second", to_nano(out.prices.vcpu_second_nano)},
                                               {"gib_second", to_nano(out.prices.gib_second_nano)}})},
                          {"webhooks", to_table({{"allow_private", to_flag(out.webhooks_to_private)}})}});
@@ -219,6 +285,8 @@ Result<ServerConfig> parse_server_config(std::string_view text, std::string_view
         out.tls = tls;
     }
     if (Status good = check(out, out.tls.has_value()); !good) return broken(good.error());
+    // Whatever the mode will be, a list that cannot be read stops the start.
+    if (auto good = network_options(out.egress, EgressMode::closed); !good) return broken(good.error());
     return out;
 }
 
@@ -230,6 +298,27 @@ Result<WarmOptions> warm_options(const PoolConfig& config, std::optional<std::si
         GB_TRY_ASSIGN(const WarmLimits limits, limits_of(own, out.standard, "pool.templates." + name));
         out.templates.emplace(name, limits);
     }
+    return out;
+}
+
+Result<NetworkOptions> network_options(const EgressConfig& config, std::optional<EgressMode> command_line) {
+    constexpr std::uint64_t kBytesOfMbit = 1'000'000 / 8;
+    const EgressMode mode = command_line.value_or(config.mode.value_or(EgressMode::open));
+    if (!config.open.empty() && mode == EgressMode::open && !command_line)
+        return fail(ErrorCode::invalid_argument,
+                    "'egress.open' lists what leaves in the mode \"closed\": set 'egress.mode' to it, or remove the "
+                    "list; as it is everything would be open");
+    NetworkOptions out;
+    out.ceiling.only_listed = mode == EgressMode::closed;
+    GB_TRY(split_list(config.closed, "egress.closed", out.ceiling.closed, out.ceiling.closed_names));
+    GB_TRY(split_list(config.open, "egress.open", out.ceiling.open, out.ceiling.open_names));
+    GB_TRY(check_resolvers(config.resolvers));
+    out.resolvers = config.resolvers;
+    out.trusted = config.trusted_ca;
+    out.slot.max_connections = config.max_connections;
+    out.slot.upload_bytes_s = config.upload_mbit * kBytesOfMbit;
+    out.slot.download_bytes_s = config.download_mbit * kBytesOfMbit;
+    out.decisions_days = config.keep_decisions_days;
     return out;
 }
 

@@ -8,10 +8,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "control/plans.h"
 #include "control/retention.h"
+#include "node/network_options.h"
 #include "node/warm_demand.h"
 
 namespace gb::cli {
@@ -32,6 +34,21 @@ struct PoolConfig {
     std::map<std::string, Limits> templates;  // by name; what they do not say is the standard's
 };
 
+// What sandboxes may reach at most, whatever their clients say.
+enum class EgressMode {
+    open,    // everything that is not closed
+    closed,  // nothing but what is listed
+};
+struct EgressConfig {
+    std::optional<EgressMode> mode;
+    std::vector<std::string> closed, open;  // addresses, blocks, names, *.names
+    std::vector<std::string> resolvers;
+    std::string trusted_ca;  // PEM file
+    unsigned max_connections = 2500;
+    std::uint64_t upload_mbit = 0, download_mbit = 0;  // a second, of each sandbox; 0: no limit
+    int keep_decisions_days = 30;
+};
+
 struct ServerConfig {
     std::optional<std::string> address;    // of the plain port; the command line goes first
     std::optional<std::uint16_t> port;
@@ -40,6 +57,7 @@ struct ServerConfig {
     Plans plans;
     Prices prices;
     PoolConfig pool;
+    EgressConfig egress;
     int retention_days = 7;                // of events, metrics and logs
     Retention retention;                   // of what is not running
     bool webhooks_to_private = false;      // whether webhooks may go to private addresses
@@ -51,6 +69,10 @@ Result<ServerConfig> parse_server_config(std::string_view text, std::string_view
 // The same with every number said: `most` is the command line's where the file says nothing, and else 4; `least` is 0.
 // invalid_argument where the least is above the most, unless the most is 0, which means no pool at all.
 Result<WarmOptions> warm_options(const PoolConfig& config, std::optional<std::size_t> most);
+
+// What the node is told. The command line's mode goes before the file's; the lists stay the file's.
+// invalid_argument where a list of what is open has no effect because nobody said "closed".
+Result<NetworkOptions> network_options(const EgressConfig& config, std::optional<EgressMode> command_line);
 
 // An empty path: /etc/glovebox/config.toml if there is one, else the defaults. A path that is given must exist.
 Result<ServerConfig> load_server_config(const std::filesystem::path& path);

@@ -140,5 +140,94 @@ TEST(Plans, AnUnknownPlanIsTheTightest) {
     EXPECT_EQ(plans.find("nope"), nullptr);
 }
 
+TEST(EgressConfig, NothingIsOpenWithTheUsualLimits) {
+    auto config = parse_server_config("", "c");
+    ASSERT_TRUE(config);
+    auto options = network_options(config->egress, std::nullopt);
+    ASSERT_TRUE(options);
+    EXPECT_EQ(options->ceiling, net::Ceiling());
+    EXPECT_EQ(options->slot.max_connections, 2500U);
+    EXPECT_EQ(options->slot.upload_bytes_s, 0U);
+    EXPECT_EQ(options->decisions_days, 30);
+    EXPECT_TRUE(options->resolvers.empty() && options->trusted.empty());
+}
+
+TEST(EgressConfig, TakesWhatItSays) {
+    auto config = parse_server_config(R"(
+        [egress]
+        mode = "closed"
+        closed = ["9.9.9.9", "203.0.113.0/24", "Evil.example.com", "*.bad.example", "2001:db8::/32"]
+        open = ["1.1.1.1", "pypi.org", "*.pythonhosted.org"]
+        resolvers = ["1.1.1.1", "9.9.9.9:5353"]
+        trusted_ca = "/etc/ca.pem"
+        max_connections = 100
+        upload_mbit = 8
+        download_mbit = 100
+        keep_decisions_days = 90
+    )",
+                                      "c");
+    ASSERT_TRUE(config) << config.error().message;
+    auto options = network_options(config->egress, std::nullopt);
+    ASSERT_TRUE(options) << options.error().message;
+    const net::Ceiling& ceiling = options->ceiling;
+    EXPECT_TRUE(ceiling.only_listed);
+    ASSERT_EQ(ceiling.closed.size(), 2U);
+    EXPECT_EQ(to_string(ceiling.closed[1]), "203.0.113.0/24");
+    ASSERT_EQ(ceiling.closed_names.size(), 2U);
+    EXPECT_EQ(to_string(ceiling.closed_names[0]), "evil.example.com");
+    EXPECT_EQ(ceiling.open.size(), 1U);
+    ASSERT_EQ(ceiling.open_names.size(), 2U);
+    EXPECT_EQ(to_string(ceiling.open_names[1]), "*.pythonhosted.org");
+    EXPECT_EQ(options->resolvers, (std::vector<std::string>{"1.1.1.1", "9.9.9.9:5353"}));
+    EXPECT_EQ(options->trusted, "/etc/ca.pem");
+    EXPECT_EQ(options->slot.max_connections, 100U);
+    EXPECT_EQ(options->slot.upload_bytes_s, 1'000'000U);
+    EXPECT_EQ(options->slot.download_bytes_s, 12'500'000U);
+    EXPECT_EQ(options->decisions_days, 90);
+}
+
+TEST(EgressConfig, TheCommandLineGoesFirstAndKeepsTheLists) {
+    auto config = parse_server_config("[egress]\nopen = [\"pypi.org\"]\nclosed = [\"9.9.9.9\"]", "c");
+    ASSERT_TRUE(config);
+    auto silent = network_options(config->egress, std::nullopt);
+    ASSERT_FALSE(silent) << "who lists what is open does not want everything open";
+    EXPECT_NE(silent.error().message.find("egress.mode"), std::string::npos);
+    auto closed = network_options(config->egress, EgressMode::closed);
+    ASSERT_TRUE(closed);
+    EXPECT_TRUE(closed->ceiling.only_listed);
+    EXPECT_EQ(closed->ceiling.open_names.size(), 1U);
+    auto open = network_options(config->egress, EgressMode::open);
+    ASSERT_TRUE(open);
+    EXPECT_FALSE(open->ceiling.only_listed);
+    EXPECT_EQ(open->ceiling.closed.size(), 1U);
+    config->egress.mode = EgressMode::closed;
+    EXPECT_FALSE(network_options(config->egress, EgressMode::open)->ceiling.only_listed);
+    EXPECT_TRUE(network_options(config->egress, std::nullopt)->ceiling.only_listed);
+}
+
+TEST(EgressConfig, WhatCannotBeReadIsRefusedWithItsName) {
+    for (auto [text, name] : std::initializer_list<std::pair<const char*, const char*>>{
+             {"mode = \"shut\"", "egress.mode"},
+             {"mode = true", "egress.mode"},
+             {"closed = \"9.9.9.9\"", "egress.closed"},
+             {"closed = [1]", "egress.closed"},
+             {"closed = [\"9.9.9.9/99\"]", "egress.closed"},
+             {"closed = [\"a..b\"]", "egress.closed"},
+             {"mode = \"closed\"\nopen = [\"http://x\"]", "egress.open"},
+             {"resolvers = [\"dns.example.com\"]", "egress.resolvers"},
+             {"resolvers = [\"::1\"]", "egress.resolvers"},
+             {"resolvers = [\"1.1.1.1:0\"]", "egress.resolvers"},
+             {"max_connections = 0", "egress.max_connections"},
+             {"upload_mbit = -1", "egress.upload_mbit"},
+             {"download_mbit = 1.5", "egress.download_mbit"},
+             {"keep_decisions_days = 0", "egress.keep_decisions_days"},
+             {"trusted_ca = 1", "egress.trusted_ca"},
+             {"close = []", "egress.close"}}) {
+        auto config = parse_server_config(std::string("[egress]\n") + text, "c");
+        ASSERT_FALSE(config) << text;
+        EXPECT_NE(config.error().message.find(name), std::string::npos) << config.error().message;
+    }
+}
+
 }  // namespace
 }  // namespace gb::cli

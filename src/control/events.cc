@@ -47,6 +47,19 @@ Event updated_event(const SandboxRecord& record) {
     return event_of("updated", record, json::object{{"set_timeout", rfc3339(record.ends_ms)}});
 }
 
+// Values of headers may be credentials and stay out.
+Event network_event(const SandboxRecord& record) {
+    json::array hosts;
+    for (const HeaderRow& row : record.header_rules)
+        if (hosts.empty() || hosts.back() != json::value(row.host)) hosts.emplace_back(row.host);
+    json::object network{{"allow_out", json::array(record.allow_out.begin(), record.allow_out.end())},
+                         {"deny_out", json::array(record.deny_out.begin(), record.deny_out.end())},
+                         {"rules", std::move(hosts)}};
+    if (record.allow_internet_access) network["allow_internet_access"] = *record.allow_internet_access;
+    if (!record.egress_proxy.address.empty()) network["egress_proxy"] = record.egress_proxy.address;
+    return event_of("updated", record, json::object{{"set_network", std::move(network)}});
+}
+
 Event killed_event(const SandboxRecord& record, const SandboxRun* run, std::string_view reason) {
     json::object data{{"reason", reason}};
     if (run != nullptr) data["execution"] = execution(*run);
@@ -93,6 +106,7 @@ LogEntry lifecycle_entry(const Event& event) {
         out.fields["end_at"] = end->get_string();
         out.message = "sandbox timeout moved to " + out.fields["end_at"];
     }
+    if (data.get_object().contains("set_network")) out.message = "sandbox network rules replaced";
     if (const json::value* at = data.get_object().if_contains("remove_at");
         at != nullptr && at->is_string()) {
         out.level = "warn";

@@ -19,6 +19,7 @@ inline constexpr std::array<std::string_view, 7> kEventTypes{
 Event created_event(const SandboxRecord& record);
 Event resumed_event(const SandboxRecord& record);
 Event updated_event(const SandboxRecord& record);  // its end was moved
+Event network_event(const SandboxRecord& record);  // updated: its network was replaced
 // `run` is the one that ended with it; null when the sandbox was not running.
 Event killed_event(const SandboxRecord& record, const SandboxRun* run, std::string_view reason);
 Event paused_event(const SandboxRecord& record, const SandboxRun& run);

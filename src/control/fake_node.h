@@ -25,6 +25,7 @@ class FakeNode : public Node {
             co_return fail(ErrorCode::not_found, "no such snapshot");
         last_spec = spec;
         machines.insert(spec.id);
+        networks[spec.id] = spec.network;
         if (after_create) after_create(spec.id);
         co_return Status{};
     }
@@ -48,6 +49,7 @@ class FakeNode : public Node {
         if (paused.erase(spec.id) == 0) co_return fail(ErrorCode::not_found, "no such sandbox");
         last_spec = spec;
         machines.insert(spec.id);
+        networks[spec.id] = spec.network;
         co_return Status{};
     }
     boost::asio::awaitable<Status> snapshot(SnapshotSpec spec) override {
@@ -100,6 +102,7 @@ class FakeNode : public Node {
         return out;
     }
     boost::asio::awaitable<Status> set_network(std::string id, NetworkRequest network) override {
+        co_await wait(network_delay_ms);
         if (network_error) co_return std::unexpected(*network_error);
         if (!machines.contains(id)) co_return fail(ErrorCode::not_found, "no such sandbox");
         networks[id] = std::move(network);
@@ -129,6 +132,7 @@ class FakeNode : public Node {
     }
 
     std::map<std::string, NetworkRequest> networks;  // by sandbox, as set_network() was told last
+    int network_delay_ms = 0;
     std::optional<Error> network_error;
     SecretSource secrets;
     std::map<std::string, std::vector<std::string>> decision_lines;

@@ -73,9 +73,11 @@ awaitable<void> Templates::apply_retention(Retention retention, std::int64_t now
     }
 }
 
-// In memory first: whoever resumes or kills it while this is written writes a later row.
+// In memory first: whoever kills it while this is written writes a later row.
 awaitable<void> Sandboxes::warn_of_removal(EntryPtr entry, std::int64_t now) {
+    const Turn turn = co_await take_turn(entry);
     SandboxRecord& record = entry->record;
+    if (record.state != paused || keeping_of(record, options_.retention, now) != Keeping::warn) co_return;
     const std::int64_t remove_ms = removal_ms(record, options_.retention, now);
     record.warned_ms = now;
     Change change;

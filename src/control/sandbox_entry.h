@@ -1,7 +1,9 @@
 // One sandbox in memory; shared by the files of Sandboxes, nobody else's business.
 #pragma once
 
+#include <cstdint>
 #include <limits>
+#include <utility>
 
 #include <boost/asio/steady_timer.hpp>
 
@@ -28,6 +30,7 @@ struct Sandboxes::Entry {
     std::shared_ptr<int> places;        // how many the team has taken, over all of its sandboxes
     bool being_copied = false;          // for a snapshot or forks; it runs on
     bool exited_early = false;          // its machine ended while it was being paused or resumed
+    std::uint64_t next_ticket = 0, turn = 0;  // of those who want to change its row, in the order of asking
 
     [[nodiscard]] bool move_to(SandboxState next) {
         if (!may_move(record.state, next)) return false;
@@ -36,6 +39,25 @@ struct Sandboxes::Entry {
         changed.cancel();
         return true;
     }
+};
+
+// The right to change the row of a sandbox, or to begin a pause or resume: rows are written as a whole, so two
+// who write at once would undo each other's change. Ending a sandbox needs none.
+class Sandboxes::Turn {
+  public:
+    explicit Turn(EntryPtr entry) : entry_(std::move(entry)) {}
+    ~Turn() { release(); }
+    Turn(Turn&& other) noexcept : entry_(std::move(other.entry_)) {}
+    Turn& operator=(Turn&&) = delete;
+    void release() {
+        if (!entry_) return;
+        ++entry_->turn;
+        entry_->changed.cancel();
+        entry_.reset();
+    }
+
+  private:
+    EntryPtr entry_;
 };
 
 inline std::unexpected<Error> no_such_sandbox(std::string_view id) {

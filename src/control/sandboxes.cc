@@ -104,6 +104,7 @@ Status Sandboxes::start() {
         log::warn("a machine that no sandbox belongs to is removed", {{"sandbox", id}});
         asio::co_spawn(executor_, node_.destroy(id), asio::detached);
     }
+    restore_proxies();
     return {};
 }
 
@@ -157,13 +158,13 @@ SandboxView Sandboxes::view(const Entry& entry) const {
     return {entry.record, entry.access_token, entry.traffic_token};
 }
 
-SandboxSpec Sandboxes::spec_of(const Entry& entry) const {
+Result<SandboxSpec> Sandboxes::spec_of(const Entry& entry) const {
     SandboxSpec spec;
+    GB_TRY_ASSIGN(spec.network, network_of(entry.record, sealer()));
     spec.id = entry.record.id;
     spec.template_id = entry.record.template_id;
     spec.env_vars = entry.record.env_vars;
     spec.access_token = entry.access_token;
-    spec.network = {entry.record.allow_internet_access, entry.record.allow_out, entry.record.deny_out};
     return spec;
 }
 
@@ -260,9 +261,7 @@ awaitable<Result<SandboxView>> Sandboxes::create(Team team, CreateSandbox reques
     record.auto_resume = request.auto_resume;
     record.public_traffic = request.public_traffic;
     record.mask_request_host = std::move(request.mask_request_host);
-    record.allow_internet_access = request.network.allow_internet_access;
-    record.allow_out = std::move(request.network.allow_out);
-    record.deny_out = std::move(request.network.deny_out);
+    GB_CO_TRY(put_network(record, request.network, sealer()));
     record.network_json = std::move(request.network_json);
     record.metadata = std::move(request.metadata);
     record.env_vars = std::move(request.env_vars);
@@ -272,9 +271,9 @@ awaitable<Result<SandboxView>> Sandboxes::create(Team team, CreateSandbox reques
 awaitable<Result<SandboxView>> Sandboxes::bring_up(EntryPtr entry, std::string snapshot_build) {
     const std::string id = entry->record.id;
     const std::int64_t asked_us = monotonic_us();
-    SandboxSpec spec = spec_of(*entry);
-    spec.snapshot_build = std::move(snapshot_build);
-    Status made = co_await node_.create(std::move(spec));
+    Result<SandboxSpec> spec = spec_of(*entry);
+    if (spec) spec->snapshot_build = std::move(snapshot_build);
+    Status made = spec ? co_await node_.create(*std::move(spec)) : Status(std::unexpected(spec.error()));
     const std::int64_t made_us = monotonic_us();
     // Meanwhile the machine may have ended, or the server may have begun to stop: the state says so.
     if (made && entry->record.state != creating)

@@ -18,6 +18,7 @@
 #include "control/plans.h"
 #include "control/rate_limit.h"
 #include "control/retention.h"
+#include "control/sandbox_network.h"
 #include "control/templates.h"
 #include "node/node.h"
 #include "store/store.h"
@@ -36,7 +37,7 @@ struct CreateSandbox {
     std::map<std::string, std::string> metadata;
     std::map<std::string, std::string> env_vars;
     NetworkRequest network;
-    std::string network_json;  // as the client wrote it, given back by get
+    std::string network_json;  // as the client wrote it without any password, given back by get
 };
 
 // A sandbox as its team sees it.
@@ -59,6 +60,7 @@ struct SandboxesOptions {
     std::string seed;  // secret from which tokens are derived; the same over restarts
     Plans plans;
     Retention retention;
+    std::shared_ptr<const Sealer> sealer;  // of passwords that rows keep; without it there can be none
 };
 
 class Sandboxes {
@@ -89,6 +91,10 @@ class Sandboxes {
     boost::asio::awaitable<Status> set_timeout(Team team, std::string id, std::int64_t timeout_s);
     // Only ever later; what goes beyond the plan is cut. not_found unless it runs.
     boost::asio::awaitable<Status> extend(Team team, std::string id, std::int64_t timeout_s);
+    // Replaces everything that its network says of the way out: at once where it runs, from its resume on where
+    // it is paused. Waits for the end of a transition; of several, the last one that asked stays. The machine
+    // and the store agree, also after an error.
+    boost::asio::awaitable<Status> set_network(Team team, std::string id, NetworkUpdate update);
     // failed_precondition when it is paused or being paused.
     // unavailable when it shall be sure that the guest answers and it does not.
     enum class Guest { any, must_answer };
@@ -149,6 +155,7 @@ class Sandboxes {
 
   private:
     struct Entry;
+    class Turn;
     using EntryPtr = std::shared_ptr<Entry>;
     enum class Direction { both_ways, only_later };
     enum class Ending { asked, by_itself };
@@ -166,7 +173,12 @@ class Sandboxes {
     boost::asio::awaitable<void> settle(EntryPtr entry) const;
     boost::asio::awaitable<Status> move_end(EntryPtr entry, std::int64_t ends_ms, Direction direction);
     boost::asio::awaitable<Status> end(EntryPtr entry, std::string reason, Ending ending = Ending::asked);
-    boost::asio::awaitable<Status> pause_entry(EntryPtr entry, PauseMode mode);
+    boost::asio::awaitable<Turn> take_turn(EntryPtr entry);
+    boost::asio::awaitable<void> put_back_network(EntryPtr entry);
+    void restore_proxies();
+    [[nodiscard]] const Sealer* sealer() const { return options_.sealer.get(); }
+    Status give_network(const Entry& source, const std::vector<EntryPtr>& forks) const;
+    boost::asio::awaitable<Status> pause_entry(EntryPtr entry, PauseMode mode, Turn turn);
     boost::asio::awaitable<Status> resume_entry(EntryPtr entry, int timeout_s);
     boost::asio::awaitable<void> lifetime_over(EntryPtr entry);
     boost::asio::awaitable<void> warn_of_removal(EntryPtr entry, std::int64_t now);
@@ -175,7 +187,7 @@ class Sandboxes {
     boost::asio::awaitable<Result<Plan>> plan_of(std::string team_id);
     void exited(const std::string& id, const std::string& reason);
     [[nodiscard]] SandboxView view(const Entry& entry) const;
-    [[nodiscard]] SandboxSpec spec_of(const Entry& entry) const;
+    [[nodiscard]] Result<SandboxSpec> spec_of(const Entry& entry) const;
     Status adopt_row(SandboxRecord row, std::optional<bool> held_running, const SandboxRun* open_run);
 
     boost::asio::any_io_executor executor_;

@@ -10,6 +10,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <SQLiteCpp/SQLiteCpp.h>
 #include <gtest/gtest.h>
 
 #include "base/file.h"
@@ -39,6 +40,7 @@ class SandboxesTest : public ::testing::Test {
         options.seed = "seed";
         options.plans.set({.name = "small", .max_sandboxes = 2, .creates_per_second = 1000});
         options.retention = retention_;
+        options.sealer = sealer_;
         options.plans.set({.name = "slow", .max_sandboxes = 3, .creates_per_second = 0.1});
         sandboxes_ = std::make_unique<Sandboxes>(io_.get_executor(), pool_, *store_, node_, options);
         ASSERT_TRUE(sandboxes_->start());
@@ -80,6 +82,10 @@ class SandboxesTest : public ::testing::Test {
         for (const Event& event : *events) out.push_back(event.type.substr(event.type.rfind('.') + 1));
         return out;
     }
+    // The store refuses every change from here on.
+    void fail_changes() { alter_store("CREATE TRIGGER full BEFORE INSERT ON event BEGIN SELECT RAISE(ABORT, 'no'); END"); }
+    void succeed_again() { alter_store("DROP TRIGGER full"); }
+    void alter_store(const char* sql) { SQLite::Database(dir_ / "db", SQLite::OPEN_READWRITE, 5000).exec(sql); }
     std::vector<SandboxRun> runs() {
         return store_->runs(team_.id, 0, INT64_MAX).value_or(std::vector<SandboxRun>{});
     }
@@ -89,6 +95,7 @@ class SandboxesTest : public ::testing::Test {
     asio::thread_pool pool_{2};
     std::unique_ptr<Store> store_;
     FakeNode node_;
+    std::shared_ptr<const Sealer> sealer_;
     Retention retention_;
     Team team_{"t1", "One", "one", "small"}, other_{"t2", "Two", "two", "small"};
     std::unique_ptr<Sandboxes> sandboxes_;

@@ -66,6 +66,17 @@ awaitable<Result<Snapshot>> Sandboxes::snapshot(Team team, std::string id, std::
     co_return out;
 }
 
+// The network of the source as it is now: rules may have been tightened while it was copied, and forks must
+// not have weaker ones.
+Status Sandboxes::give_network(const Entry& source, const std::vector<EntryPtr>& forks) const {
+    GB_TRY_ASSIGN(const NetworkRequest network, network_of(source.record, sealer()));
+    for (const EntryPtr& fork : forks) {
+        GB_TRY(put_network(fork->record, network, sealer()));
+        fork->record.network_json = source.record.network_json;
+    }
+    return {};
+}
+
 awaitable<Result<std::vector<Result<SandboxView>>>> Sandboxes::fork(Team team, std::string id, int count,
                                                                     std::int64_t timeout_s) {
     const Plan& plan = options_.plans.of(team.plan);
@@ -86,6 +97,7 @@ awaitable<Result<std::vector<Result<SandboxView>>>> Sandboxes::fork(Team team, s
         record.state = creating;
         record.run_id.clear();
         record.timeout_s = static_cast<int>(timeout_s);
+        record.egress_proxy = {};  // its password is sealed for the source; see give_network()
         forks.push_back(make_entry(std::move(record)));
     }
     SnapshotSpec spec{.sandbox_id = source->record.id,
@@ -98,6 +110,10 @@ awaitable<Result<std::vector<Result<SandboxView>>>> Sandboxes::fork(Team team, s
     source->being_copied = true;
     Status taken = co_await node_.snapshot(std::move(spec));
     source->being_copied = false;
+    if (taken) {
+        taken = give_network(*source, forks);
+        if (!taken) (void)co_await node_.remove_snapshot(build_id);
+    }
     if (!taken) {
         for (const EntryPtr& fork : forks) {
             (void)fork->move_to(killing);

@@ -46,25 +46,18 @@ awaitable<void> Sandboxes::settle(EntryPtr entry) const {
 }
 
 awaitable<Status> Sandboxes::move_end(EntryPtr entry, std::int64_t ends_ms, Direction direction) {
+    const std::string run_id = entry->record.run_id;
+    const Turn turn = co_await take_turn(entry);
+    // Others may have moved meanwhile.
+    if (entry->record.state != running || entry->record.run_id != run_id)
+        co_return no_such_sandbox(entry->record.id);
+    if (direction == Direction::only_later && ends_ms <= entry->record.ends_ms) co_return Status{};
     Change change;
     change.put_sandboxes.push_back(entry->record);
     change.put_sandboxes.back().ends_ms = ends_ms;
     tell(change, updated_event(change.put_sandboxes.back()));
-    const std::string run_id = entry->record.run_id;
     GB_CO_TRY(co_await commit(store_, std::move(change)));
-    const SandboxRecord& now = entry->record;
-    const bool same_run = now.state == running && now.run_id == run_id;
-    // Others may have moved while this was written; the store must say what is.
-    const bool overtaken = !same_run || (direction == Direction::only_later && ends_ms <= now.ends_ms);
-    if (overtaken) {
-        if (entries_.contains(now.id) && (now.state == running || now.state == paused)) {
-            Change back;
-            back.put_sandboxes.push_back(now);
-            GB_CO_TRY(co_await commit(store_, std::move(back)));
-        }
-        if (!same_run) co_return no_such_sandbox(now.id);
-        co_return Status{};
-    }
+    if (entry->record.state != running) co_return no_such_sandbox(entry->record.id);  // it was ended
     entry->record.ends_ms = ends_ms;
     arm(entry);
     co_return Status{};
@@ -148,13 +141,19 @@ awaitable<Status> Sandboxes::pause(Team team, std::string id, PauseMode mode, Gu
     if (guest == Guest::must_answer && !co_await node_.telemetry(entry->record.id, 0))
         co_return fail(ErrorCode::unavailable,
                        fmt::format("the guest of sandbox \"{}\" does not answer; it runs on", id));
-    co_return co_await pause_entry(entry, mode);
+    Turn turn = co_await take_turn(entry);
+    if (entry->record.state == killing) co_return no_such_sandbox(id);
+    if (entry->record.state != running)
+        co_return fail(ErrorCode::failed_precondition,
+                       fmt::format("Sandbox \"{}\" is already {}", id, to_string(entry->record.state)));
+    co_return co_await pause_entry(entry, mode, std::move(turn));
 }
 
-awaitable<Status> Sandboxes::pause_entry(EntryPtr entry, PauseMode mode) {
+awaitable<Status> Sandboxes::pause_entry(EntryPtr entry, PauseMode mode, Turn turn) {
     if (stopping_) co_return fail(ErrorCode::unavailable, "the server stops");
     SandboxRecord& record = entry->record;
     if (!entry->move_to(pausing)) co_return no_such_sandbox(record.id);
+    turn.release();  // who changes its row now waits for the end of the transition
     const std::int64_t asked_ms = monotonic_ms();
     entry->deadline.cancel();
     if (on_gone_) on_gone_(record.id);
@@ -185,12 +184,16 @@ awaitable<Status> Sandboxes::resume_entry(EntryPtr entry, int timeout_s) {
     if (stopping_) co_return fail(ErrorCode::unavailable, "the server stops");
     SandboxRecord& record = entry->record;
     GB_CO_TRY_ASSIGN(Plan plan, co_await plan_of(record.team_id));
+    Turn turn = co_await take_turn(entry);
+    if (stopping_) co_return fail(ErrorCode::unavailable, "the server stops");
     if (record.state != paused)  // somebody else was quicker
         co_return fail(ErrorCode::aborted, fmt::format("Sandbox \"{}\" is being resumed; try again", record.id));
     GB_CO_TRY(check_place(record.team_id, plan));
+    GB_CO_TRY_ASSIGN(SandboxSpec spec, spec_of(*entry));
     if (!entry->move_to(resuming)) co_return no_such_sandbox(record.id);
+    turn.release();
     const std::int64_t asked_ms = monotonic_ms();
-    Status woken = co_await node_.resume(spec_of(*entry));
+    Status woken = co_await node_.resume(std::move(spec));
     if (!woken) {
         log::error("a sandbox could not be resumed", {{"sandbox", record.id}, {"error", woken.error().message}});
         (void)entry->move_to(paused);
@@ -288,8 +291,15 @@ awaitable<void> Sandboxes::lifetime_over(EntryPtr entry) {
         co_return;
     }
     const std::string run_id = entry->record.run_id;
+    Turn turn = co_await take_turn(entry);
+    if (entry->record.state != running || entry->record.run_id != run_id) co_return;
+    if (entry->record.ends_ms > now_ms()) {  // its end was moved just now
+        arm(entry);
+        co_return;
+    }
     Status done = co_await pause_entry(
-        entry, entry->record.auto_pause_memory ? PauseMode::with_memory : PauseMode::filesystem_only);
+        entry, entry->record.auto_pause_memory ? PauseMode::with_memory : PauseMode::filesystem_only,
+        std::move(turn));
     if (done || entry->record.state != running || entry->record.run_id != run_id) co_return;
     // What was asked for is that nothing is lost: it runs on until it can be saved.
     entry->deadline.expires_after(kPauseRetry);
@@ -347,9 +357,11 @@ awaitable<void> Sandboxes::leave_running() {
         if (!busy) break;
         co_await settle(busy);
     }
-    const auto being_copied = [](const auto& item) { return item.second->being_copied; };
+    const auto busy_yet = [](const auto& item) {
+        return item.second->being_copied || item.second->turn != item.second->next_ticket;
+    };
     asio::steady_timer pause(executor_);
-    while (std::ranges::any_of(entries_, being_copied)) {
+    while (std::ranges::any_of(entries_, busy_yet)) {
         pause.expires_after(std::chrono::milliseconds(20));
         co_await pause.async_wait(asio::use_awaitable);
     }

@@ -27,6 +27,20 @@ struct ApiKey {
 
 enum class SandboxState { creating, running, pausing, paused, resuming, killing };
 
+// A header that is set on requests to a host. Values name secrets, and hold none of ours.
+struct HeaderRow {
+    std::string host, name, value;
+    bool operator==(const HeaderRow&) const = default;
+};
+
+// The client's proxy that a sandbox's connections go through.
+struct EgressProxyRow {
+    std::string address;  // "host:port"; empty: none
+    std::string username;
+    std::string sealed_password;  // base/seal.h; empty: none
+    bool operator==(const EgressProxyRow&) const = default;
+};
+
 struct SandboxRecord {
     std::string id;
     std::string team_id;
@@ -52,6 +66,8 @@ struct SandboxRecord {
     std::optional<bool> allow_internet_access;         // as the client gave it
     std::string network_json;                          // "network" of the create request, empty when absent
     std::vector<std::string> allow_out, deny_out;      // of it, for the machine that runs it next
+    std::vector<HeaderRow> header_rules;               // in the order in which they are set
+    EgressProxyRow egress_proxy;
     std::map<std::string, std::string> metadata;
     std::map<std::string, std::string> env_vars;       // given again to a resumed guest
 };
@@ -120,6 +136,17 @@ struct Webhook {
     bool enabled = true;
     std::vector<std::string> events;  // types
     std::int64_t created_ms = 0;
+};
+
+// What header rules of a team's sandboxes may name. The value is sealed (base/seal.h), never shown.
+struct SecretRecord {
+    std::string id;  // "sec_" and a UUID
+    std::string team_id;
+    std::string name;
+    std::int64_t version = 1;  // grows with each new value
+    std::map<std::string, std::string> metadata;
+    std::string sealed;
+    std::int64_t created_ms = 0, updated_ms = 0;
 };
 
 // An event on its way to a webhook.

@@ -35,11 +35,12 @@ constexpr const char* kSandboxColumns =
     "cpu_count, "
     "memory_mib, disk_mib, secure, auto_pause, auto_pause_memory, auto_resume, paused_with_memory, "
     "public_traffic, "
-    "mask_request_host, allow_internet_access, network, allow_out, deny_out, metadata, env_vars, warned_ms";
+    "mask_request_host, allow_internet_access, network, allow_out, deny_out, metadata, env_vars, warned_ms, "
+    "header_rules, proxy_address, proxy_username, proxy_password";
 
 void put(SqliteConnection& db, const SandboxRecord& r) {
     auto s = db.prepare(std::string("INSERT OR REPLACE INTO sandbox (") + kSandboxColumns +
-                        ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+                        ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
     SQLite::bind(*s, r.id, r.team_id, r.template_id, r.template_name, r.build_id, to_text(r.state), r.run_id,
                  r.started_ms, r.ends_ms, r.timeout_s, r.cpu_count, r.memory_mib, r.disk_mib,
                  r.secure ? 1 : 0, r.auto_pause ? 1 : 0, r.auto_pause_memory ? 1 : 0, r.auto_resume ? 1 : 0,
@@ -54,6 +55,10 @@ void put(SqliteConnection& db, const SandboxRecord& r) {
     s->bind(25, sqlite::to_json(r.metadata));
     s->bind(26, sqlite::to_json(r.env_vars));
     s->bind(27, r.warned_ms);
+    s->bind(28, sqlite::to_json(r.header_rules));
+    s->bind(29, r.egress_proxy.address);
+    s->bind(30, r.egress_proxy.username);
+    s->bind(31, r.egress_proxy.sealed_password);
     s->exec();
 }
 
@@ -86,6 +91,8 @@ SandboxRecord read_sandbox(SQLite::Statement& q) {
     r.metadata = sqlite::map_of(q.getColumn(24).getString());
     r.env_vars = sqlite::map_of(q.getColumn(25).getString());
     r.warned_ms = q.getColumn(26).getInt64();
+    r.header_rules = sqlite::headers_of(q.getColumn(27).getString());
+    r.egress_proxy = {q.getColumn(28).getString(), q.getColumn(29).getString(), q.getColumn(30).getString()};
     return r;
 }
 
@@ -159,6 +166,18 @@ Result<std::vector<SandboxRun>> SqliteStore::open_runs() {
     GB_TRY(db_.read("list the open runs", [&](SqliteConnection& db) {
         auto q = db.prepare(std::string("SELECT ") + kRunColumns + " FROM run WHERE ended_ms = 0");
         while (q->executeStep()) out.push_back(read_run(*q));
+    }));
+    return out;
+}
+
+Result<std::optional<std::string>> SqliteStore::team_of_sandbox(std::string_view sandbox_id) {
+    std::optional<std::string> out;
+    GB_TRY(db_.read("look up the team of a sandbox", [&](SqliteConnection& db) {
+        auto q = db.prepare(
+            "SELECT team_id FROM sandbox WHERE id = ?1 UNION ALL SELECT team_id FROM run WHERE sandbox_id = ?1 "
+            "LIMIT 1");
+        q->bind(1, std::string(sandbox_id));
+        if (q->executeStep()) out = q->getColumn(0).getString();
     }));
     return out;
 }

@@ -8,7 +8,7 @@ namespace gb {
 namespace {
 
 // Each entry takes the schema one version further; entries are never changed once released.
-constexpr std::array<const char*, 5> kMigrations{
+constexpr std::array<const char*, 6> kMigrations{
     R"sql(
     CREATE TABLE team (
         id TEXT PRIMARY KEY, name TEXT NOT NULL, slug TEXT NOT NULL UNIQUE,
@@ -92,6 +92,18 @@ constexpr std::array<const char*, 5> kMigrations{
     // When its team was told that a paused sandbox will be removed.
     R"sql(
     ALTER TABLE sandbox ADD COLUMN warned_ms INTEGER NOT NULL DEFAULT 0;
+    )sql",
+    // Headers that are set for a sandbox, the secrets that they name, its proxy; whose a sandbox was.
+    R"sql(
+    ALTER TABLE sandbox ADD COLUMN header_rules TEXT NOT NULL DEFAULT '[]';
+    ALTER TABLE sandbox ADD COLUMN proxy_address TEXT NOT NULL DEFAULT '';
+    ALTER TABLE sandbox ADD COLUMN proxy_username TEXT NOT NULL DEFAULT '';
+    ALTER TABLE sandbox ADD COLUMN proxy_password TEXT NOT NULL DEFAULT '';
+    CREATE TABLE secret (
+        id TEXT PRIMARY KEY, team_id TEXT NOT NULL REFERENCES team(id) ON DELETE CASCADE, name TEXT NOT NULL,
+        version INTEGER NOT NULL, metadata TEXT NOT NULL, sealed TEXT NOT NULL, created_ms INTEGER NOT NULL,
+        updated_ms INTEGER NOT NULL, UNIQUE (team_id, name)) STRICT;
+    CREATE INDEX run_sandbox ON run(sandbox_id);
     )sql",
 };
 

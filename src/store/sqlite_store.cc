@@ -23,6 +23,12 @@ std::string to_json(const std::vector<std::string>& list) {
     return json::serialize(json::array(list.begin(), list.end()));
 }
 
+std::string to_json(const std::vector<HeaderRow>& rows) {
+    json::array list;
+    for (const HeaderRow& row : rows) list.push_back(json::array{row.host, row.name, row.value});
+    return json::serialize(list);
+}
+
 std::map<std::string, std::string> map_of(const std::string& text) {
     std::map<std::string, std::string> out;
     boost::system::error_code ec;
@@ -40,6 +46,21 @@ std::vector<std::string> list_of(const std::string& text) {
     if (ec || !value.is_array()) return out;
     for (const json::value& item : value.get_array())
         if (item.is_string()) out.emplace_back(item.get_string());
+    return out;
+}
+
+std::vector<HeaderRow> headers_of(const std::string& text) {
+    std::vector<HeaderRow> out;
+    boost::system::error_code ec;
+    json::value value = json::parse(text, ec);
+    if (ec || !value.is_array()) return out;
+    for (const json::value& item : value.get_array()) {
+        if (!item.is_array() || item.get_array().size() != 3) continue;
+        const json::array& row = item.get_array();
+        if (row[0].is_string() && row[1].is_string() && row[2].is_string())
+            out.push_back({std::string(row[0].get_string()), std::string(row[1].get_string()),
+                           std::string(row[2].get_string())});
+    }
     return out;
 }
 

@@ -35,6 +35,8 @@ class SqliteStore final : public Store {
     Result<std::vector<SandboxRun>> open_runs() override;
     Status see_open_runs(std::int64_t now_ms) override;
 
+    Result<std::optional<std::string>> team_of_sandbox(std::string_view sandbox_id) override;
+
     Result<std::vector<Event>> events(const EventQuery& query) override;
     Status put_webhook(const Webhook& webhook) override;
     Result<std::vector<Webhook>> webhooks(std::string_view team_id) override;
@@ -44,6 +46,16 @@ class SqliteStore final : public Store {
     Status finish_delivery(std::string_view id) override;
     Status postpone_delivery(std::string_view id, int attempts, std::int64_t due_ms) override;
     void on_delivery(std::function<void()> callback) override;
+
+    Status add_secret(const SecretRecord& secret) override;
+    Status update_secret(const SecretRecord& secret) override;
+    Status remove_secret(std::string_view team_id, std::string_view id) override;
+    Result<std::vector<SecretRecord>> secrets(const SecretQuery& query) override;
+    Result<std::size_t> count_secrets(std::string_view team_id) override;
+    Result<std::optional<SecretRecord>> secret(std::string_view team_id,
+                                               std::string_view id_or_name) override;
+    Result<std::optional<SecretRecord>> secret_for(std::string_view sandbox_id,
+                                                   std::string_view name) override;
 
     Status add_metrics(const std::vector<MetricPoint>& points) override;
     Result<std::vector<MetricPoint>> metrics(const MetricQuery& query) override;
@@ -71,8 +83,10 @@ namespace sqlite {
 // Maps and lists are kept as JSON text. What cannot be read as such is empty.
 std::string to_json(const std::map<std::string, std::string>& map);
 std::string to_json(const std::vector<std::string>& list);
+std::string to_json(const std::vector<HeaderRow>& rows);
 std::map<std::string, std::string> map_of(const std::string& json);
 std::vector<std::string> list_of(const std::string& json);
+std::vector<HeaderRow> headers_of(const std::string& json);
 
 void put_templates(SqliteConnection& db, const Change& change);  // what of it is about them
 void put(SqliteConnection& db, const Event& event);

@@ -59,6 +59,12 @@ struct LogQuery {
     std::string search;       // part of the message; empty: all
 };
 
+struct SecretQuery {
+    std::string team_id;
+    std::string after_id;  // those that follow it; empty: from the first
+    std::size_t limit = 100;
+};
+
 struct DeliveryQuery {
     std::int64_t now_ms = 0;                // of those that are due
     std::size_t webhooks = 100;             // at most so many of them,
@@ -95,6 +101,9 @@ class Store {
     virtual Result<std::vector<SandboxRun>> open_runs() = 0;
     virtual Status see_open_runs(std::int64_t now_ms) = 0;  // they are known to run still
 
+    // The team that has or had a sandbox, as long as what it used is known. Nothing: there never was one.
+    virtual Result<std::optional<std::string>> team_of_sandbox(std::string_view sandbox_id) = 0;
+
     virtual Result<std::vector<Event>> events(const EventQuery& query) = 0;
     virtual Status put_webhook(const Webhook& webhook) = 0;
     virtual Result<std::vector<Webhook>> webhooks(std::string_view team_id) = 0;
@@ -110,6 +119,20 @@ class Store {
     // `callback` is called on a thread of the store when there may be something new to deliver. One at a
     // time; an empty one ends it, and is not called any more when this returns.
     virtual void on_delivery(std::function<void()> callback) = 0;
+
+    // Secrets of teams; names are unique in a team.
+    virtual Status add_secret(const SecretRecord& secret) = 0;  // already_exists
+    // Value, version, metadata and time of the update. aborted when it has not the version before.
+    virtual Status update_secret(const SecretRecord& secret) = 0;
+    virtual Status remove_secret(std::string_view team_id, std::string_view id) = 0;  // not_found
+    virtual Result<std::vector<SecretRecord>> secrets(const SecretQuery& query) = 0;  // by id
+    virtual Result<std::size_t> count_secrets(std::string_view team_id) = 0;
+    // By id or name; an id goes first.
+    virtual Result<std::optional<SecretRecord>> secret(std::string_view team_id,
+                                                       std::string_view id_or_name) = 0;
+    // Of the team whose sandbox this is.
+    virtual Result<std::optional<SecretRecord>> secret_for(std::string_view sandbox_id,
+                                                           std::string_view name) = 0;
 
     virtual Status add_metrics(const std::vector<MetricPoint>& points) = 0;
     virtual Result<std::vector<MetricPoint>> metrics(const MetricQuery& query) = 0;  // oldest first

@@ -14,6 +14,12 @@
 namespace gb {
 namespace {
 
+// Takes a file of this version to the fifth.
+constexpr const char* kBackToFifth =
+    "DROP TABLE secret; DROP INDEX run_sandbox; ALTER TABLE sandbox DROP COLUMN header_rules; "
+    "ALTER TABLE sandbox DROP COLUMN proxy_address; ALTER TABLE sandbox DROP COLUMN proxy_username; "
+    "ALTER TABLE sandbox DROP COLUMN proxy_password; PRAGMA user_version=5;";
+
 class StoreTest : public ::testing::Test {
   protected:
     void SetUp() override {
@@ -105,6 +111,8 @@ TEST_F(StoreTest, SandboxesSurviveAReopening) {
     record.mask_request_host = "localhost:${PORT}";
     record.timeout_s = 77;
     record.warned_ms = 1234567890000;
+    record.header_rules = {{"a.com", "X-Key", "Bearer ${e2b.secrets.k}"}, {"a.com", "X-Key", "\"2\""}};
+    record.egress_proxy = {"proxy.example.com:1080", "user", "sealed"};
     ASSERT_TRUE(store_->commit({.put_sandboxes = {record}}));
     open();
     auto rows = store_->sandboxes();
@@ -124,6 +132,8 @@ TEST_F(StoreTest, SandboxesSurviveAReopening) {
     EXPECT_EQ((*rows)[0].mask_request_host, record.mask_request_host);
     EXPECT_EQ((*rows)[0].timeout_s, 77);
     EXPECT_EQ((*rows)[0].warned_ms, record.warned_ms);
+    EXPECT_EQ((*rows)[0].header_rules, record.header_rules);
+    EXPECT_EQ((*rows)[0].egress_proxy, record.egress_proxy);
     ASSERT_TRUE(store_->commit({.remove_sandboxes = {"i1"}}));
     ASSERT_TRUE(store_->commit({.remove_sandboxes = {"i1"}}));
     EXPECT_TRUE(store_->sandboxes()->empty());
@@ -310,6 +320,122 @@ TEST_F(StoreTest, AFileOfTheFirstVersionIsBroughtUpToDate) {
     EXPECT_TRUE((*store)->sandboxes()->empty());
 }
 
+SecretRecord secret_of(std::string id, std::string team, std::string name) {
+    return {.id = std::move(id),
+            .team_id = std::move(team),
+            .name = std::move(name),
+            .version = 1,
+            .metadata = {{"env", "test"}},
+            .sealed = "s1",
+            .created_ms = 5,
+            .updated_ms = 5};
+}
+
+TEST_F(StoreTest, SecretsAreTheirTeamsAlone) {
+    ASSERT_TRUE(store_->add_team({"t2", "Two", "two", "pro"}));
+    ASSERT_TRUE(store_->add_secret(secret_of("sec_1", "t1", "key")));
+    ASSERT_TRUE(store_->add_secret(secret_of("sec_2", "t2", "key")));
+    EXPECT_EQ(store_->add_secret(secret_of("sec_3", "t1", "key")).error().code, ErrorCode::already_exists);
+    open();
+    for (const char* by : {"sec_1", "key"}) {
+        auto found = store_->secret("t1", by);
+        ASSERT_TRUE(found && *found) << by;
+        EXPECT_EQ((*found)->id, "sec_1");
+        EXPECT_EQ((*found)->metadata.at("env"), "test");
+        EXPECT_EQ((*found)->sealed, "s1");
+    }
+    EXPECT_FALSE(*store_->secret("t1", "sec_2"));
+    EXPECT_FALSE(*store_->secret("t1", "none"));
+    EXPECT_EQ(store_->remove_secret("t1", "sec_2").error().code, ErrorCode::not_found);
+    ASSERT_TRUE(store_->remove_secret("t2", "sec_2"));
+    EXPECT_FALSE(*store_->secret("t2", "key"));
+    EXPECT_TRUE(*store_->secret("t1", "key"));
+}
+
+TEST_F(StoreTest, OfTwoUpdatesOfOneVersionOneWins) {
+    ASSERT_TRUE(store_->add_secret(secret_of("sec_1", "t1", "key")));
+    SecretRecord next = secret_of("sec_1", "t1", "key");
+    next.version = 2;
+    next.sealed = "s2";
+    next.updated_ms = 9;
+    next.metadata.clear();
+    ASSERT_TRUE(store_->update_secret(next));
+    next.sealed = "s2 of another";
+    EXPECT_EQ(store_->update_secret(next).error().code, ErrorCode::aborted);
+    const SecretRecord now = **store_->secret("t1", "key");
+    EXPECT_EQ(now.version, 2);
+    EXPECT_EQ(now.sealed, "s2");
+    EXPECT_EQ(now.created_ms, 5);
+    EXPECT_EQ(now.updated_ms, 9);
+    EXPECT_TRUE(now.metadata.empty());
+}
+
+TEST_F(StoreTest, SecretsComeInPages) {
+    for (int i = 0; i < 5; ++i) {
+        const std::string n = std::to_string(i);
+        ASSERT_TRUE(store_->add_secret(secret_of("sec_" + n, "t1", "k" + n)));
+    }
+    auto first = store_->secrets({.team_id = "t1", .limit = 3});
+    ASSERT_TRUE(first && first->size() == 3);
+    auto rest = store_->secrets({.team_id = "t1", .after_id = first->back().id, .limit = 3});
+    ASSERT_TRUE(rest && rest->size() == 2);
+    EXPECT_EQ(rest->back().id, "sec_4");
+    EXPECT_EQ(store_->count_secrets("t1"), 5U);
+    EXPECT_EQ(store_->count_secrets("t2"), 0U);
+}
+
+TEST_F(StoreTest, ASandboxFindsTheSecretsOfItsTeam) {
+    ASSERT_TRUE(store_->add_team({"t2", "Two", "two", "pro"}));
+    ASSERT_TRUE(store_->add_secret(secret_of("sec_1", "t1", "key")));
+    SandboxRecord mine, other;
+    mine.id = "i1";
+    mine.team_id = "t1";
+    other.id = "i2";
+    other.team_id = "t2";
+    ASSERT_TRUE(store_->commit({.put_sandboxes = {mine, other}}));
+    EXPECT_TRUE(*store_->secret_for("i1", "key"));
+    EXPECT_FALSE(*store_->secret_for("i1", "none"));
+    EXPECT_FALSE(*store_->secret_for("i1", "sec_1")) << "by name only";
+    EXPECT_FALSE(*store_->secret_for("i2", "key"));
+    EXPECT_FALSE(*store_->secret_for("i3", "key"));
+}
+
+TEST_F(StoreTest, WhoseASandboxWasIsKnownAfterItsEnd) {
+    SandboxRecord record;
+    record.id = "i1";
+    record.team_id = "t1";
+    ASSERT_TRUE(store_->commit({.put_sandboxes = {record}}));
+    EXPECT_EQ(*store_->team_of_sandbox("i1"), "t1");
+    SandboxRun run;
+    run.id = "r1";
+    run.sandbox_id = "i1";
+    run.team_id = "t1";
+    ASSERT_TRUE(store_->commit({.remove_sandboxes = {"i1"}, .put_runs = {run}}));
+    ASSERT_TRUE(store_->forget_before(INT64_MAX));
+    EXPECT_EQ(*store_->team_of_sandbox("i1"), "t1");
+    EXPECT_FALSE(*store_->team_of_sandbox("i2"));
+}
+
+TEST_F(StoreTest, SandboxesOfTheFifthVersionHaveNoHeadersAndNoProxy) {
+    SandboxRecord record;
+    record.id = "i1";
+    record.team_id = "t1";
+    record.deny_out = {"0.0.0.0/0"};
+    ASSERT_TRUE(store_->commit({.put_sandboxes = {record}}));
+    store_.reset();
+    {
+        SQLite::Database db(dir_ / "db", SQLite::OPEN_READWRITE);
+        db.exec(kBackToFifth);
+    }
+    open();
+    auto rows = store_->sandboxes();
+    ASSERT_TRUE(rows && rows->size() == 1);
+    EXPECT_EQ((*rows)[0].deny_out, record.deny_out);
+    EXPECT_TRUE((*rows)[0].header_rules.empty());
+    EXPECT_EQ((*rows)[0].egress_proxy, EgressProxyRow());
+    EXPECT_TRUE(store_->add_secret(secret_of("sec_1", "t1", "key")));
+}
+
 TEST_F(StoreTest, SandboxesOfTheFourthVersionWereNotWarnedOfAnything) {
     SandboxRecord record;
     record.id = "i1";
@@ -320,7 +446,7 @@ TEST_F(StoreTest, SandboxesOfTheFourthVersionWereNotWarnedOfAnything) {
     store_.reset();
     {
         SQLite::Database db(dir_ / "db", SQLite::OPEN_READWRITE);
-        db.exec("ALTER TABLE sandbox DROP COLUMN warned_ms; PRAGMA user_version=4;");
+        db.exec(std::string(kBackToFifth) + "ALTER TABLE sandbox DROP COLUMN warned_ms; PRAGMA user_version=4;");
     }
     open();
     auto rows = store_->sandboxes();
