@@ -10,8 +10,7 @@
 
 namespace gb::api {
 
-// Names that are tokens, values without control characters, no placeholder but ${e2b.secrets.<name>}.
-// invalid_argument; no text repeats a value.
+// egress::check_rules for every host. invalid_argument names the host and the header; no text repeats a value.
 Status check_header_rules(const net::NetworkRequest& request);
 
 // The secrets that checked rules name, each once, sorted.

@@ -26,7 +26,7 @@ TEST(HeaderRules, WhatWouldBreakAHeadIsRefusedWithoutTheValue) {
              {"A:", "q9x"},
              {"A\r\nB", "q9x"},
              {"\xc3\xa4", "q9x"},
-             {std::string(129, 'a'), "q9x"},
+             {std::string(257, 'a'), "q9x"},
              {"A", "q9x\r\nB: c"},
              {"A", "q9x\n"},
              {"A", std::string("q9x\0", 4)},
@@ -49,7 +49,7 @@ TEST(HeaderRules, WhatWouldBreakAHeadIsRefusedWithoutTheValue) {
 TEST(HeaderRules, IdentityIsNotSupported) {
     auto good = check("A", "${e2b.identity.tokens.aws}");
     ASSERT_FALSE(good);
-    EXPECT_NE(good.error().message.find("not supported"), std::string::npos);
+    EXPECT_NE(good.error().message.find("unknown placeholder"), std::string::npos);
 }
 
 TEST(HeaderRules, SecretsAreFoundOnceEach) {
