@@ -38,7 +38,7 @@ void check_parameters(const std::string& query) {
     auto target = http::parse_target("/x?" + query);
     if (!target) return;
     if (auto limit = api::page_limit(*target); limit && (*limit < 1 || *limit > 100)) std::abort();
-    if (auto query = api::parse_decision_query(*target); query && query->limit == 0U) std::abort();
+    if (auto asked = api::parse_decision_query(*target); asked && asked->limit == 0U) std::abort();
     if (auto window = api::time_window(*target, 1'700'000'000'000, 3'600'000);
         window && (window->from_ms > window->to_ms))
         std::abort();
