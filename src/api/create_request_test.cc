@@ -59,8 +59,9 @@ TEST(CreateRequest, WhatNoPolicyCanBeMadeOfIsRefused) {
         EXPECT_EQ(request.error().code, ErrorCode::invalid_argument);
         EXPECT_NE(request.error().message.find(says), std::string::npos) << request.error().message;
     }
-    EXPECT_TRUE(parse_create(R"({"templateID":"b","allow_internet_access":false,"network":{"allowOut":["example.com"]}})",
-                             Generation::v2));
+    EXPECT_TRUE(parse_create(
+        R"({"templateID":"b","allow_internet_access":false,"network":{"allowOut":["example.com"]}})",
+        Generation::v2));
 }
 
 TEST(CreateRequest, WrongTypesNameTheField) {
@@ -83,12 +84,12 @@ TEST(CreateRequest, WrongTypesNameTheField) {
 }
 
 TEST(CreateRequest, WhatCannotBeKeptIsRefusedNotIgnored) {
-    for (auto body : {R"({"templateID":"b","network":{"rules":{"a.com":[{"transform":{"body":"x"}}]}}})",
-                      R"({"templateID":"b","network":{"egressProxy":{"address":"x"}}})",
-                      R"({"templateID":"b","network":{"dnsServers":["8.8.8.8"]}})",
-                      R"({"templateID":"b","volumeMounts":{}})",
-                      R"({"templateID":"b","network":{"httpsPorts":[443]}})",
-                      R"({"templateID":"b","volumeMounts":[{"name":"v","path":"/m"}]})"})
+    for (auto body :
+         {R"({"templateID":"b","network":{"rules":{"a.com":[{"transform":{"body":"x"}}]}}})",
+          R"({"templateID":"b","network":{"egressProxy":{"address":"x"}}})",
+          R"({"templateID":"b","network":{"dnsServers":["8.8.8.8"]}})",
+          R"({"templateID":"b","volumeMounts":{}})", R"({"templateID":"b","network":{"httpsPorts":[443]}})",
+          R"({"templateID":"b","volumeMounts":[{"name":"v","path":"/m"}]})"})
         EXPECT_FALSE(parse_create(body, Generation::v2)) << body;
 }
 

@@ -63,7 +63,8 @@ asio::awaitable<Status> read_lines(asio::ip::tcp::endpoint where, http::RequestH
         for (std::size_t end = 0; (end = pending.find('\n', begin)) != std::string::npos; begin = end + 1)
             on_line(std::string_view(pending).substr(begin, end - begin));
         pending.erase(0, begin);
-        if (pending.size() > kLongestLine) co_return fail(ErrorCode::too_large, "the server sends a line without an end");
+        if (pending.size() > kLongestLine)
+            co_return fail(ErrorCode::too_large, "the server sends a line without an end");
     }
 }
 

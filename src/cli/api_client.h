@@ -45,8 +45,8 @@ Result<std::string> call_api_text(const ServerAddress& server, const std::string
 Result<boost::json::value> call_api(const ServerAddress& server, const std::string& method,
                                     const std::string& path, const std::string& body = "");
 
-// A GET whose answer comes in lines, each given without its end as soon as it is there. Returns when the answer
-// is complete; unavailable when it was cut.
+// A GET whose answer comes in lines, each given without its end as soon as it is there. Returns when the
+// answer is complete; unavailable when it was cut.
 Status stream_api(const ServerAddress& server, const std::string& path,
                   const std::function<void(std::string_view line)>& on_line);
 

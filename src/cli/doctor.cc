@@ -201,7 +201,10 @@ void check_config(const Options& options, std::vector<Check>& checks) {
         config ? network_options(config->egress, std::nullopt) : Result<NetworkOptions>(NetworkOptions());
     if (!config || !pool || !egress) {
         checks.push_back({"config", Finding::bad,
-                          (!config ? config.error() : !pool ? pool.error() : egress.error()).message});
+                          (!config ? config.error()
+                           : !pool ? pool.error()
+                                   : egress.error())
+                              .message});
         return;
     }
     checks.push_back(judge_resolvers(egress->resolvers, read_file("/etc/resolv.conf").value_or("")));

@@ -211,7 +211,8 @@ Check judge_resolvers(const std::vector<std::string>& configured, std::string_vi
     }
     if (!found.empty()) return {"resolvers", Finding::good, found + ", of /etc/resolv.conf"};
     return {"resolvers", Finding::note,
-            "no IPv4 nameserver in /etc/resolv.conf: sandboxes cannot look up names; name some in the configuration: "
+            "no IPv4 nameserver in /etc/resolv.conf: sandboxes cannot look up names; name some in the "
+            "configuration: "
             "[egress] resolvers = [\"1.1.1.1\"]"};
 }
 

@@ -122,11 +122,13 @@ TEST(Doctor, SaysWhoHasThePort) {
 
 TEST(Doctor, SomebodyMustAnswerForNames) {
     EXPECT_EQ(judge_resolvers({"9.9.9.9:53"}, "").finding, Finding::good);
-    const Check host = judge_resolvers({}, "# nameserver 8.8.8.8\nsearch x\nnameserver ::1\nnameserver\t10.0.0.2\r\n");
+    const Check host =
+        judge_resolvers({}, "# nameserver 8.8.8.8\nsearch x\nnameserver ::1\nnameserver\t10.0.0.2\r\n");
     EXPECT_EQ(host.finding, Finding::good);
     EXPECT_NE(host.text.find("10.0.0.2"), std::string::npos);
     EXPECT_EQ(host.text.find("8.8.8.8"), std::string::npos);
-    for (const char* text : {"", "nameserver", "nameserver ", "nameserver ::1\n", "nameserver1.1.1.1", "nameserver 1.1.1"})
+    for (const char* text :
+         {"", "nameserver", "nameserver ", "nameserver ::1\n", "nameserver1.1.1.1", "nameserver 1.1.1"})
         EXPECT_EQ(judge_resolvers({}, text).finding, Finding::note) << text;
 }
 

@@ -181,7 +181,8 @@ Status serve(const ServeOptions& options) {
     GB_TRY_ASSIGN(std::string admin_token_hash, ensure_admin_token(admin_token_file(options.node)));
     GB_TRY_ASSIGN(std::string seed, token_seed(options.node.data_dir));
 
-    Sandboxes sandboxes(io.get_executor(), readers, *store, *node, {seed, config.plans, config.retention, sealer});
+    Sandboxes sandboxes(io.get_executor(), readers, *store, *node,
+                        {seed, config.plans, config.retention, sealer});
     GB_TRY(sandboxes.start());
     TelemetryCollector telemetry(io.get_executor(), readers, sandboxes, *store);
     sandboxes.before_end([&](SandboxRecord record) { return telemetry.collect_last(std::move(record)); });

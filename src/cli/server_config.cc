@@ -194,9 +194,10 @@ Status split_list(const std::vector<std::string>& list, std::string_view name, s
         }
         auto pattern = net::parse_pattern(entry);
         if (!pattern)
-            return fail(ErrorCode::invalid_argument,
-                        fmt::format("'{}' holds '{}', which is no address, no block, no name and no *.name: {}", name,
-                                    entry, pattern.error().message));
+            return fail(
+                ErrorCode::invalid_argument,
+                fmt::format("'{}' holds '{}', which is no address, no block, no name and no *.name: {}", name,
+                            entry, pattern.error().message));
         names.push_back(*std::move(pattern));
     }
     return {};
@@ -206,9 +207,11 @@ Status check_resolvers(const std::vector<std::string>& resolvers) {
     for (const std::string& text : resolvers) {
         auto place = net::parse_authority(text);
         if (!place || place->host.kind != net::Host::Kind::ipv4 || place->port == 0)
-            return fail(ErrorCode::invalid_argument,
-                        fmt::format("'egress.resolvers' holds '{}': give IPv4 addresses, such as 1.1.1.1 or 1.1.1.1:53",
-                                    text));
+            return fail(
+                ErrorCode::invalid_argument,
+                fmt::format(
+                    "'egress.resolvers' holds '{}': give IPv4 addresses, such as 1.1.1.1 or 1.1.1.1:53",
+                    text));
     }
     return {};
 }
@@ -305,9 +308,10 @@ Result<NetworkOptions> network_options(const EgressConfig& config, std::optional
     constexpr std::uint64_t kBytesOfMbit = 1'000'000 / 8;
     const EgressMode mode = command_line.value_or(config.mode.value_or(EgressMode::open));
     if (!config.open.empty() && mode == EgressMode::open && !command_line)
-        return fail(ErrorCode::invalid_argument,
-                    "'egress.open' lists what leaves in the mode \"closed\": set 'egress.mode' to it, or remove the "
-                    "list; as it is everything would be open");
+        return fail(
+            ErrorCode::invalid_argument,
+            "'egress.open' lists what leaves in the mode \"closed\": set 'egress.mode' to it, or remove the "
+            "list; as it is everything would be open");
     NetworkOptions out;
     out.ceiling.only_listed = mode == EgressMode::closed;
     GB_TRY(split_list(config.closed, "egress.closed", out.ceiling.closed, out.ceiling.closed_names));

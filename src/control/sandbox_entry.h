@@ -41,8 +41,8 @@ struct Sandboxes::Entry {
     }
 };
 
-// The right to change the row of a sandbox, or to begin a pause or resume: rows are written as a whole, so two
-// who write at once would undo each other's change. Ending a sandbox needs none.
+// The right to change the row of a sandbox, or to begin a pause or resume: rows are written as a whole, so
+// two who write at once would undo each other's change. Ending a sandbox needs none.
 class Sandboxes::Turn {
   public:
     explicit Turn(EntryPtr entry) : entry_(std::move(entry)) {}

@@ -91,9 +91,9 @@ class Sandboxes {
     boost::asio::awaitable<Status> set_timeout(Team team, std::string id, std::int64_t timeout_s);
     // Only ever later; what goes beyond the plan is cut. not_found unless it runs.
     boost::asio::awaitable<Status> extend(Team team, std::string id, std::int64_t timeout_s);
-    // Replaces everything that its network says of the way out: at once where it runs, from its resume on where
-    // it is paused. Waits for the end of a transition; of several, the last one that asked stays. The machine
-    // and the store agree, also after an error.
+    // Replaces everything that its network says of the way out: at once where it runs, from its resume on
+    // where it is paused. Waits for the end of a transition; of several, the last one that asked stays. The
+    // machine and the store agree, also after an error.
     boost::asio::awaitable<Status> set_network(Team team, std::string id, NetworkUpdate update);
     // failed_precondition when it is paused or being paused.
     // unavailable when it shall be sure that the guest answers and it does not.

@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
+#include <SQLiteCpp/SQLiteCpp.h>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <SQLiteCpp/SQLiteCpp.h>
 #include <gtest/gtest.h>
 
 #include "base/file.h"
@@ -83,9 +83,13 @@ class SandboxesTest : public ::testing::Test {
         return out;
     }
     // The store refuses every change from here on.
-    void fail_changes() { alter_store("CREATE TRIGGER full BEFORE INSERT ON event BEGIN SELECT RAISE(ABORT, 'no'); END"); }
+    void fail_changes() {
+        alter_store("CREATE TRIGGER full BEFORE INSERT ON event BEGIN SELECT RAISE(ABORT, 'no'); END");
+    }
     void succeed_again() { alter_store("DROP TRIGGER full"); }
-    void alter_store(const char* sql) { SQLite::Database(dir_ / "db", SQLite::OPEN_READWRITE, 5000).exec(sql); }
+    void alter_store(const char* sql) {
+        SQLite::Database(dir_ / "db", SQLite::OPEN_READWRITE, 5000).exec(sql);
+    }
     std::vector<SandboxRun> runs() {
         return store_->runs(team_.id, 0, INT64_MAX).value_or(std::vector<SandboxRun>{});
     }

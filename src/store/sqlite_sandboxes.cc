@@ -174,7 +174,8 @@ Result<std::optional<std::string>> SqliteStore::team_of_sandbox(std::string_view
     std::optional<std::string> out;
     GB_TRY(db_.read("look up the team of a sandbox", [&](SqliteConnection& db) {
         auto q = db.prepare(
-            "SELECT team_id FROM sandbox WHERE id = ?1 UNION ALL SELECT team_id FROM run WHERE sandbox_id = ?1 "
+            "SELECT team_id FROM sandbox WHERE id = ?1 UNION ALL SELECT team_id FROM run WHERE sandbox_id = "
+            "?1 "
             "LIMIT 1");
         q->bind(1, std::string(sandbox_id));
         if (q->executeStep()) out = q->getColumn(0).getString();

@@ -446,7 +446,8 @@ TEST_F(StoreTest, SandboxesOfTheFourthVersionWereNotWarnedOfAnything) {
     store_.reset();
     {
         SQLite::Database db(dir_ / "db", SQLite::OPEN_READWRITE);
-        db.exec(std::string(kBackToFifth) + "ALTER TABLE sandbox DROP COLUMN warned_ms; PRAGMA user_version=4;");
+        db.exec(std::string(kBackToFifth) +
+                "ALTER TABLE sandbox DROP COLUMN warned_ms; PRAGMA user_version=4;");
     }
     open();
     auto rows = store_->sandboxes();
