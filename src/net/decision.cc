@@ -34,14 +34,14 @@ std::string protocol_name(std::uint8_t protocol) {
 }
 
 std::string decision_line(const Decision& decision) {
-    std::string out = fmt::format(R"({{"time":"{}","verdict":"{}","protocol":"{}","address":{})",
-                                  rfc3339(decision.time_ms), to_string(decision.verdict),
-                                  decision.question.empty() ? protocol_name(decision.protocol) : "dns",
-                                  log::json_quote(decision.address));
+    const bool asks = !decision.question.empty();
+    std::string out = fmt::format(R"({{"time":"{}","verdict":"{}","protocol":"{}")", rfc3339(decision.time_ms),
+                                  to_string(decision.verdict), asks ? "dns" : protocol_name(decision.protocol));
+    if (!asks) out += fmt::format(R"(,"address":{})", log::json_quote(decision.address));
     if (!decision.name.empty()) out += fmt::format(R"(,"name":{})", log::json_quote(decision.name));
     if (!decision.question.empty())
         out += fmt::format(R"(,"question":{})", log::json_quote(decision.question));
-    if (has_ports(decision.protocol))
+    if (!asks && has_ports(decision.protocol))
         out += fmt::format(R"(,"port":{},"source_port":{})", decision.port, decision.source_port);
     if (decision.protocol == IPPROTO_ICMP || decision.protocol == IPPROTO_ICMPV6)
         out += fmt::format(R"(,"icmp_type":{})", decision.icmp_type);

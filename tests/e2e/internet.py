@@ -65,7 +65,7 @@ class Internet:
         """A server on the host; `egress` is more of that section of its configuration."""
         config = self.folder / f"config-{secrets.token_hex(3)}.toml"
         config.write_text(f'[egress]\nresolvers = ["{RESOLVER}"]\ntrusted_ca = "{self.authority.certificate}"\n{egress}')
-        return Server("--address", self.api, "--config", str(config), *arguments, data=data, prefix=self.enter(self.host))
+        return Server("--listen", self.api, "--config", str(config), *arguments, data=data, prefix=self.enter(self.host))
 
     def log(self, **wanted) -> list[dict]:
         """What reached the internet, oldest first."""
