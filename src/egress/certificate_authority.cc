@@ -182,6 +182,14 @@ Result<CertificateAuthority> CertificateAuthority::make(std::string_view sandbox
     return with_leaf_key(made, key, std::move(clock));
 }
 
+Result<std::string> CertificateAuthority::subject_hash() const {
+    int made = 0;
+    const unsigned long hash =
+        X509_NAME_hash_ex(X509_get_subject_name(certificate_.get()), nullptr, nullptr, &made);
+    if (made != 1) return failed("make the hash of a name");
+    return fmt::format("{:08x}", hash);
+}
+
 Status CertificateAuthority::save(const std::filesystem::path& path) const {
     Wiped both{pem_};
     {

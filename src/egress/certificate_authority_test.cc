@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/ids.h"
+#include "base/subprocess.h"
 
 namespace gb::egress {
 namespace {
@@ -118,6 +119,30 @@ TEST_F(CertificateAuthorityTest, SaysWhatItIs) {
     for (int i = 0; i < 50; ++i)
         serials.insert(serial(certificate(*ca->leaf("h" + std::to_string(i) + ".test"))));
     EXPECT_EQ(serials.size(), 50U);
+}
+
+TEST_F(CertificateAuthorityTest, IsFoundInAFolderByItsHash) {
+    auto ca = CertificateAuthority::make("i123");
+    ASSERT_OK(ca);
+    const auto path = dir_ / "certificate.pem";
+    ASSERT_OK(write_file_atomic(path, ca->pem()));
+    const auto said = run({"openssl", "x509", "-noout", "-hash", "-in", path.string()});
+    ASSERT_OK(said);
+    const auto hash = ca->subject_hash();
+    ASSERT_OK(hash);
+    EXPECT_EQ(*hash + "\n", said->out) << said->err;
+    EXPECT_EQ(CertificateAuthority::make("i123")->subject_hash(), *hash) << "it is the name's, not the key's";
+    EXPECT_NE(CertificateAuthority::make("i124")->subject_hash(), *hash);
+    // As a client looks it up.
+    ASSERT_OK(write_file_atomic(dir_ / (*hash + ".0"), ca->pem()));
+    X509_STORE* store = X509_STORE_new();
+    ASSERT_EQ(X509_STORE_load_path(store, dir_.c_str()), 1);
+    X509_STORE_CTX* context = X509_STORE_CTX_new();
+    const auto leaf = *ca->leaf("a.test");
+    X509_STORE_CTX_init(context, store, certificate(leaf), nullptr);
+    EXPECT_EQ(X509_verify_cert(context), 1) << X509_STORE_CTX_get_error(context);
+    X509_STORE_CTX_free(context);
+    X509_STORE_free(store);
 }
 
 TEST_F(CertificateAuthorityTest, IsTheSameAfterSaveAndLoad) {

@@ -83,7 +83,7 @@ TEST_F(ProxyTest, ControlRoutesOfTheAgentAreNotReachable) {
     run([&]() -> awaitable<void> {
         std::string id = co_await sandbox();
         auto connection = co_await client();
-        for (auto path : {"/init", "//init", "/%69nit", "/freeze"}) {
+        for (auto path : {"/init", "//init", "/%69nit", "/freeze", "/trust", "//trust", "/%74rust"}) {
             auto response = co_await connection.request(head("POST", path, id, kAgentPort), "{}");
             EXPECT_EQ(response->head.status, 404) << path;
         }

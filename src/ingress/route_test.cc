@@ -51,7 +51,7 @@ TEST(Route, OnlyTheAgentsPublicPathsAreReachable) {
     for (auto path : {"/health", "/files", "/files/compose", "/process.Process/Start", "/filesystem.Filesystem/Stat"})
         EXPECT_TRUE(agent_path_is_public(path)) << path;
     for (auto path : {"/init", "//init", "/files/../init", "/process.Process/../../init", "/freeze", "/", "", "/INIT",
-                      "/process.Process/Start/x", "/telemetry", "//telemetry", "/metrics/../telemetry"})
+                      "/process.Process/Start/x", "/telemetry", "/trust", "//trust", "/files/../trust", "//telemetry", "/metrics/../telemetry"})
         EXPECT_FALSE(agent_path_is_public(path)) << path;
 }
 

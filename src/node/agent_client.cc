@@ -225,11 +225,20 @@ Status AgentClient::init(const GuestIdentity& identity, std::chrono::millisecond
                       {"hostname", identity.sandbox_id},
                       {"sandboxID", identity.sandbox_id},
                       {"templateID", identity.template_id},
+                      {"caBundle", identity.authority_pem},
+                      {"caHash", identity.authority_hash},
                       {"entropy", base64_encode(random_bytes(64))}};
     if (identity.access_token.empty()) body.erase("accessToken");
     auto answer = request(kAgentPort, "POST", "/init", json::serialize(body), limit);
     if (!answer) return std::unexpected(answer.error().with("give the guest its identity"));
     return {};
+}
+
+Status AgentClient::trust(const std::string& authority_pem, const std::string& authority_hash,
+                          std::chrono::milliseconds limit) const {
+    const json::object body{{"caBundle", authority_pem}, {"caHash", authority_hash}};
+    auto answer = request(kAgentPort, "POST", "/trust", json::serialize(body), limit);
+    return answer ? Status() : std::unexpected(answer.error().with("set the guest's certificate authority"));
 }
 
 Status AgentClient::tell(const std::string& path, std::chrono::milliseconds limit) const {

@@ -27,6 +27,9 @@ struct GuestIdentity {
     std::string default_user;
     std::string workdir;
     std::map<std::string, std::string> env_vars;
+    // The certificate authority that the guest is to trust, PEM and subject hash (egress/certificate_authority.h); empty:
+    // none, and what an earlier sandbox left is taken away.
+    std::string authority_pem, authority_hash;
 };
 
 struct CommandResult {
@@ -53,6 +56,11 @@ class AgentClient {
     Status wait_ready(std::chrono::milliseconds limit) const;
     // Gives the guest its identity, the time of day and fresh randomness.
     Status init(const GuestIdentity& identity, std::chrono::milliseconds limit) const;
+    // The same authority for a sandbox that runs, whose rules have changed; "" and "" take it away. Programs that are
+    // started from then on trust it. Must not be called while the guest's disk is frozen. The guest's files may not allow
+    // it; what could be done has been done then. init() does not fail for that reason.
+    Status trust(const std::string& authority_pem, const std::string& authority_hash,
+                 std::chrono::milliseconds limit) const;
     // Writes everything to the guest's disk and stops writing, for at most a minute.
     Status freeze(std::chrono::milliseconds limit) const;
     Status thaw(std::chrono::milliseconds limit) const;

@@ -26,6 +26,7 @@
 #include "guest/agent/reply.h"
 #include "guest/agent/rpc.h"
 #include "guest/agent/telemetry_log.h"
+#include "guest/agent/trust.h"
 #include "guest/agent/watch_service.h"
 #include "http/server.h"
 
@@ -35,6 +36,18 @@ namespace {
 constexpr std::size_t kMaxInit = std::size_t{4} << 20;
 constexpr auto kCpuSample = std::chrono::milliseconds(200);
 constexpr std::int64_t kOldCpuSample = 60'000;
+
+// The trust store with a thread of its own: its files may be slow, and identities must not wait for what
+// users have asked for.
+struct Trust {
+    explicit Trust(const std::string& root) : store(root) {}
+    TrustStore store;
+    asio::thread_pool thread{1};
+    // Of the loop. Most sandboxes never have an authority; theirs is looked for once, before they are
+    // captured.
+    unsigned under_way = 0;
+    bool known_empty = false;
+};
 
 }  // namespace
 
@@ -52,11 +65,13 @@ struct Agent::Impl {
           children(context, SIGCHLD),
           server(context.get_executor(), [this](Exchange& exchange) { return handle(exchange); }) {
         settings.env.try_emplace("E2B_SANDBOX", "true");
+        if (!options.trust_root.empty()) trust.emplace(options.trust_root);
         watch_children();
     }
     ~Impl() {
         server.stop();
         pool.join();
+        if (trust) trust->thread.join();
     }
 
     void watch_children() {
@@ -76,9 +91,12 @@ struct Agent::Impl {
     [[nodiscard]] std::array<int, 2> groups_of_users() const {
         return {options.limits.user_cgroup_fd, options.limits.pty_cgroup_fd};
     }
+    awaitable<Status> set_authority(const Authority& authority);
+    awaitable<void> change_trust(Exchange& exchange);
     awaitable<void> metrics(Exchange& exchange);
     awaitable<void> telemetry(Exchange& exchange);
     void take_identity();
+    void report_trust(const Error& error);
     [[nodiscard]] Result<std::string> telemetry_json(std::uint64_t after);
     awaitable<Result<double>> cpu_percent();
     [[nodiscard]] bool is_control_plane(const asio::ip::address& peer) const;
@@ -91,6 +109,7 @@ struct Agent::Impl {
     OomKills oom_kills;
     CpuTimes cpu_at_identity;
     asio::thread_pool pool;
+    std::optional<Trust> trust;
     ProcessTable table;
     ProcessService processes;
     FilesystemService filesystem;
@@ -130,6 +149,10 @@ awaitable<bool> Agent::Impl::route(Exchange& exchange) {
     }
     if (options.owns_machine && (path == "/hold" || path == "/release") && post) {
         co_await hold_or_release(exchange, path == "/hold");
+        co_return true;
+    }
+    if (trust && path == "/trust" && post) {
+        co_await change_trust(exchange);
         co_return true;
     }
     if (path == "/health" && get) {
@@ -175,7 +198,7 @@ awaitable<bool> Agent::Impl::route(Exchange& exchange) {
     } else if (path == "/metrics" && get) {
         co_await metrics(exchange);
     } else if (path == "/envs" && get) {
-        co_await reply_json(exchange, 200, environment_json(settings.env));
+        co_await reply_json(exchange, 200, environment_json(global_environment(settings)));
     } else {
         co_return false;
     }
@@ -213,8 +236,12 @@ awaitable<void> Agent::Impl::init(Exchange& exchange) {
     }
     // The machine first, and the clock first of all: its value is ageing.
     if (options.owns_machine) prepare_machine(*request);
+    // Before anything of the new identity: no program may start with it and not trust its authority.
+    const Status trusted = request->authority ? co_await set_authority(*request->authority) : Status();
     apply_init_request(*request, settings);
     take_identity();
+    // A guest whose files do not allow it is still a sandbox.
+    if (!trusted) report_trust(trusted.error());
     if (!options.state_dir.empty()) {
         if (const Status written = write_state_files(options.state_dir, settings); !written) {
             log::error("state files", {{"error", written.error().message}});
@@ -254,6 +281,50 @@ awaitable<void> Agent::Impl::hold_or_release(Exchange& exchange, bool hold) {
     const auto groups = groups_of_users();
     const Status done =
         hold ? co_await offload(pool, [&] { return hold_processes(groups); }) : release_processes(groups);
+    if (done)
+        co_await reply_empty(exchange, 204);
+    else
+        co_await reply_error(exchange, done.error());
+}
+
+// Programs that are started from now on find it, or find nothing of an earlier one.
+awaitable<Status> Agent::Impl::set_authority(const Authority& authority) {
+    if (!trust) co_return Status();
+    const bool none = authority.pem.empty();
+    if (none && trust->known_empty) co_return Status();
+    trust->known_empty = false;
+    ++trust->under_way;
+    const TrustStore::Outcome outcome =
+        co_await offload(trust->thread, [&] { return trust->store.apply(authority); });
+    --trust->under_way;
+    trust->known_empty = none && outcome.status && trust->under_way == 0;
+    settings.trusts_authority = outcome.trusted;
+    co_return outcome.status;
+}
+
+void Agent::Impl::report_trust(const Error& error) {
+    log::error("certificate authority", {{"error", error.message}});
+    telemetry_log.add(TelemetryLog::Level::error, "agent", "the certificate authority could not be set",
+                      {{"error", error.message}});
+}
+
+awaitable<void> Agent::Impl::change_trust(Exchange& exchange) {
+    if (!is_control_plane(exchange.peer.address())) {
+        co_await reply_error(exchange, 403, "this is for the control plane only");
+        co_return;
+    }
+    const auto body = co_await exchange.body.read_all(kMaxInit);
+    const Result<Authority> authority = body ? parse_trust_request(*body) : std::unexpected(body.error());
+    if (!authority) {
+        co_await reply_error(exchange, authority.error());
+        co_return;
+    }
+    Status done = co_await set_authority(*authority);
+    if (!done) report_trust(done.error());
+    // In any case: what could be done has been.
+    if (!options.state_dir.empty())
+        if (Status written = write_environment_file(options.state_dir, settings); !written && done)
+            done = written;
     if (done)
         co_await reply_empty(exchange, 204);
     else

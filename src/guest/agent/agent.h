@@ -23,7 +23,8 @@ struct AgentOptions {
     // Who may call /init. Programs of the sandbox may not.
     std::optional<boost::asio::ip::address> control_peer;
     bool allow_local_init = false;
-    std::string state_dir;  // for generation and envs.json; empty: they are not written
+    std::string state_dir;   // for generation and envs.json; empty: they are not written
+    std::string trust_root;  // holds the /etc and /usr that trust an authority; empty: none is installed, no /trust
 };
 
 class Agent {

@@ -23,7 +23,7 @@ TEST(Agent, HealthMetricsEnvs) {
         EXPECT_NE(metrics.body.find("\"" + std::string(key) + "\":"), std::string::npos) << key;
     EXPECT_EQ(client.send("GET", "/envs").body, R"({"E2B_SANDBOX":"true"})");
     EXPECT_EQ(client.send("GET", "/nothing").head.status, 404);
-    for (const char* path : {"/freeze", "/thaw", "/hold", "/release"})
+    for (const char* path : {"/freeze", "/thaw", "/hold", "/release", "/trust"})
         EXPECT_EQ(client.send("POST", path).head.status, 404) << "only of an agent whose machine it is";
 }
 
@@ -139,6 +139,77 @@ TEST(Agent, X25_InitReplacesTheEnvironmentEverywhere) {
     EXPECT_EQ(bad.head.status, 400);
     EXPECT_EQ(bad.body, R"({"code":400,"message":"timestamp: not an RFC 3339 time"})");
     EXPECT_EQ(read_file(folder.path("state/generation")), "2");
+}
+
+std::string trust_body(std::string_view certificate, std::string_view more = {}) {
+    return R"({"caBundle":"-----BEGIN CERTIFICATE-----\n)" + std::string(certificate) +
+           R"(\n-----END CERTIFICATE-----\n","caHash":"0123abcd")" + std::string(more) + "}";
+}
+
+TEST(Agent, AnAuthorityIsTrustedByWhatIsStartedThenAndNoLongerWhenItGoes) {
+    const TestFolder folder;
+    const TestAgent agent([&](AgentOptions& options) {
+        options.state_dir = folder.path("state");
+        options.trust_root = folder.path("root");
+    });
+    std::filesystem::create_directories(folder.path("root/etc/ssl/certs"));
+    const std::string bundle = folder.path("root/etc/ssl/certs/ca-certificates.crt");
+    ASSERT_TRUE(write_file_atomic(bundle, "public\n"));
+    TestClient client(agent);
+    const ::process::StartRequest request = shell("echo [$CURL_CA_BUNDLE][$AWS_CA_BUNDLE]");
+    const auto holds = [&](std::string_view certificate) {
+        return read_file(bundle)->find("\n" + std::string(certificate) + "\n") != std::string::npos;
+    };
+    const std::string init = trust_body("MAAA", R"(,"envVars":{"CURL_CA_BUNDLE":"mine"})");
+    ASSERT_EQ(client.send("POST", "/init", {}, init).head.status, 204);
+    EXPECT_EQ(start(agent, request).drain().out, "[mine][/etc/ssl/certs/ca-certificates.crt]\n");
+    EXPECT_TRUE(holds("MAAA"));
+    EXPECT_EQ(client.send("GET", "/envs").body, *read_file(folder.path("state/envs.json")));
+    // Of a server that knows nothing of it.
+    ASSERT_EQ(client.send("POST", "/init", {}, R"({"envVars":{}})").head.status, 204);
+    EXPECT_TRUE(holds("MAAA"));
+
+    ASSERT_EQ(client.send("POST", "/trust", {}, trust_body("MBBB")).head.status, 204);
+    EXPECT_TRUE(holds("MBBB"));
+    EXPECT_FALSE(holds("MAAA"));
+    EXPECT_NE(read_file(folder.path("state/envs.json"))->find("NODE_EXTRA_CA_CERTS"), std::string::npos);
+    EXPECT_EQ(read_file(folder.path("state/generation")), "2") << "it is the same sandbox still";
+    ASSERT_EQ(client.send("POST", "/trust", {}, R"({"caBundle":"","caHash":""})").head.status, 204);
+    EXPECT_EQ(start(agent, request).drain().out, "[][]\n");
+    EXPECT_EQ(read_file(bundle), "public\n");
+    EXPECT_EQ(read_file(folder.path("state/envs.json")), R"({"E2B_SANDBOX":"true"})");
+
+    ASSERT_EQ(client.send("POST", "/trust", {}, trust_body("MCCC")).head.status, 204);
+    ASSERT_EQ(client.send("POST", "/init", {}, R"({"caBundle":"","caHash":""})").head.status, 204);
+    EXPECT_EQ(read_file(bundle), "public\n");
+    for (const char* body : {"", "{}", R"({"caBundle":"x"})"})
+        EXPECT_EQ(client.send("POST", "/trust", {}, body).head.status, 400) << body;
+    EXPECT_EQ(client.send("GET", "/trust").head.status, 404);
+}
+
+TEST(Agent, AGuestThatCannotTrustIsASandboxStill) {
+    const TestFolder folder;
+    const TestAgent agent([&](AgentOptions& options) { options.trust_root = folder.path("root"); });
+    std::filesystem::create_directories(folder.path("root/etc/ssl/certs/ca-certificates.crt"));
+    TestClient client(agent);
+    EXPECT_EQ(client.send("POST", "/init", {}, trust_body("MAAA")).head.status, 204);
+    EXPECT_EQ(start(agent, shell("echo [$CURL_CA_BUNDLE]")).drain().out, "[]\n") << "a bundle that is none";
+    EXPECT_NE(client.send("GET", "/telemetry").body.find("authority could not be set"), std::string::npos);
+    const auto refused = client.send("POST", "/trust", {}, trust_body("MAAA"));
+    EXPECT_EQ(refused.head.status, 409);
+    EXPECT_NE(refused.body.find("is not a file"), std::string::npos) << refused.body;
+}
+
+TEST(Agent, TrustIsForTheControlPlaneAlone) {
+    const TestFolder folder;
+    const TestAgent agent([&](AgentOptions& options) {
+        options.allow_local_init = false;
+        options.control_peer = asio::ip::make_address("10.11.0.1");
+        options.trust_root = folder.path("root");
+    });
+    TestClient client(agent);
+    EXPECT_EQ(client.send("POST", "/trust", {}, trust_body("MAAA")).head.status, 403);
+    EXPECT_FALSE(std::filesystem::exists(folder.path("root")));
 }
 
 class Filesystem : public testing::Test {

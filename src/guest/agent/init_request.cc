@@ -32,6 +32,13 @@ Result<std::optional<std::string>> text_field(const JsonFields& fields, std::str
     return text;
 }
 
+Result<std::optional<Authority>> authority_field(const JsonFields& fields) {
+    GB_TRY_ASSIGN(const auto bundle, fields.text("caBundle"));
+    GB_TRY_ASSIGN(const auto hash, fields.text("caHash"));
+    if (!bundle) return std::nullopt;
+    return make_authority(*bundle, hash.value_or(""));
+}
+
 // It becomes a line of /etc/hosts too.
 bool is_hostname(std::string_view text) {
     return !text.empty() && text.size() <= 64 && std::ranges::all_of(text, [](char c) {
@@ -73,7 +80,15 @@ Result<InitRequest> parse_init_request(std::string_view body) {
         request.entropy = base64_decode(*entropy);
         if (!request.entropy) return fail(ErrorCode::invalid_argument, "entropy: not base64");
     }
+    GB_TRY_ASSIGN(request.authority, authority_field(fields));
     return request;
+}
+
+Result<Authority> parse_trust_request(std::string_view body) {
+    GB_TRY_ASSIGN(const JsonFields fields, JsonFields::parse(body));
+    GB_TRY_ASSIGN(const auto authority, authority_field(fields));
+    if (!authority) return fail(ErrorCode::invalid_argument, "caBundle: missing");
+    return *authority;
 }
 
 void apply_init_request(const InitRequest& request, Settings& settings) {
@@ -102,9 +117,13 @@ Status replace_file(const std::string& path, std::string_view data, unsigned mod
 
 }  // namespace
 
-Status write_state_files(const std::string& dir, const Settings& settings) {
+Status write_environment_file(const std::string& dir, const Settings& settings) {
     GB_TRY(make_dirs(dir));
-    GB_TRY(replace_file(dir + "/envs.json", environment_json(settings.env), 0600));
+    return replace_file(dir + "/envs.json", environment_json(global_environment(settings)), 0600);
+}
+
+Status write_state_files(const std::string& dir, const Settings& settings) {
+    GB_TRY(write_environment_file(dir, settings));
     return replace_file(dir + "/generation", std::to_string(settings.generation), 0644);
 }
 

@@ -51,7 +51,7 @@ Environment process_environment(const Settings& settings, const User& user, cons
     Environment env{
         {"PATH", settings.search_path}, {"HOME", user.home}, {"USER", user.name}, {"LOGNAME", user.name}};
     if (!user.shell.empty()) env["SHELL"] = user.shell;
-    for (const auto& [name, value] : settings.env) env[name] = value;
+    for (const auto& [name, value] : global_environment(settings)) env[name] = value;
     for (const auto& [name, value] : requested) env[name] = value;
     return env;
 }

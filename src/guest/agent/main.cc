@@ -120,6 +120,7 @@ void set_up_machine(AgentOptions& options, Cgroups& cgroups) {
         options.control_peer = asio::ip::make_address((*plan)->gateway);
     cgroups = set_up_cgroups();
     options.owns_machine = true;
+    options.trust_root = "/";
     options.limits = {.oom_score_adj = 100,
                       .reset_nice = true,
                       .user_cgroup_fd = cgroups.user.get(),

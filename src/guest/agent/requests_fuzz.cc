@@ -1,4 +1,4 @@
-// What remains of the pure readers: POST /init, the kernel command line, /proc, /etc/hosts.
+// What remains of the pure readers: POST /init, the kernel command line, /proc, /etc/hosts, bundles of certificates.
 #include <cstdint>
 #include <cstdlib>
 
@@ -8,6 +8,7 @@
 #include "guest/agent/machine.h"
 #include "guest/agent/metrics.h"
 #include "guest/agent/system_setup.h"
+#include "guest/agent/trust_bundle.h"
 
 namespace {
 
@@ -21,6 +22,20 @@ void check_hosts(std::string_view hosts, std::string_view name) {
     if (with_host_line(once, "other") != with_host_line(hosts, "other")) std::abort();
 }
 
+void check_bundle(std::string_view bundle, const Authority& authority) {
+    const std::string plain = without_authority(bundle, {});
+    if (without_authority(plain, {}) != plain) std::abort();
+    const std::string with = with_authority(bundle, authority.pem, {});
+    if (!with.starts_with(plain) || with.find(authority.pem, plain.size()) == std::string::npos) std::abort();
+    if (with_authority(with, authority.pem, {}) != with) std::abort();
+    // What it was, with its last line ended.
+    const std::string after = without_authority(with, {});
+    if (after != plain && after != plain + "\n") std::abort();
+    // Nothing is lost but lines of ours and certificates that are known, however it is cut.
+    const std::string known = without_authority(bundle, {authority.pem});
+    if (known.size() > plain.size()) std::abort();
+}
+
 void check_init(std::string_view body) {
     const auto request = parse_init_request(body);
     if (!request) {
@@ -31,6 +46,8 @@ void check_init(std::string_view body) {
     if (const auto& folder = request->default_workdir; folder && !folder->empty())
         if (!folder->starts_with('/') || folder->find('\0') != std::string::npos) std::abort();
     if (request->hostname) check_hosts("127.0.0.1 localhost\n", *request->hostname);
+    if (request->authority && !request->authority->pem.empty())
+        if (const std::string& pem = request->authority->pem; certificate_length(pem) != pem.size()) std::abort();
     Settings settings;
     apply_init_request(*request, settings);
     const Environment env = settings.env;
@@ -73,5 +90,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     check_network("glovebox.ip=" + text);
     check_metrics(text);
     check_hosts(text, "name");
+    check_bundle(text, {"-----BEGIN CERTIFICATE-----\nMAAA\n-----END CERTIFICATE-----\n", "0123abcd"});
+    if (const auto authority = make_authority(text, "0123abcd"); authority && !authority->pem.empty())
+        check_bundle("", *authority);
     return 0;
 }

@@ -23,7 +23,23 @@ struct Settings {
     std::uint64_t generation = 0;         // how many times /init was accepted
     // Where programs without a slash are looked up when no environment says otherwise.
     std::string search_path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+    bool trusts_authority = false;  // kTrustBundle holds the authority of this sandbox's header rules
 };
+
+// For programs that bring certificates of their own, or none: each reads one of the variables.
+inline constexpr const char* kTrustBundle = "/etc/ssl/certs/ca-certificates.crt";
+inline constexpr const char* kTrustVariables[] = {"NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE",
+                                                  "REQUESTS_CA_BUNDLE",  "CURL_CA_BUNDLE",
+                                                  "GIT_SSL_CAINFO",      "AWS_CA_BUNDLE"};
+
+// The global variables as programs get them: with those of the trust store, where it needs them and the
+// sandbox's own say nothing else.
+inline Environment global_environment(const Settings& settings) {
+    Environment env = settings.env;
+    if (settings.trusts_authority)
+        for (const char* name : kTrustVariables) env.try_emplace(name, kTrustBundle);
+    return env;
+}
 
 // What an absent path or working directory means, and where a relative working directory starts. The working
 // directory of the template is the default user's; for anybody else it is their home, so that root's "x" does
