@@ -17,6 +17,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::chrono::seconds kHoldLimit{1};
+constexpr std::chrono::seconds kTrustLimit{10};
 constexpr std::chrono::seconds kFreezeLimit{50};  // the agent thaws after 60
 constexpr std::chrono::seconds kBootLimit{120};
 
@@ -126,6 +127,10 @@ Status SandboxMachine::introduce(const SandboxSpec& spec, std::string access_tok
     identity.workdir = manifest_.workdir;
     identity.env_vars = manifest_.env;
     for (const auto& [name, value] : spec.env_vars) identity.env_vars[name] = value;
+    if (!spec.network.rules.empty() && authority_) {
+        identity.authority_pem = authority_->pem();
+        GB_TRY_ASSIGN(identity.authority_hash, authority_->subject_hash());
+    }
     return guest_link(*slot_).init(identity, limit);
 }
 
@@ -422,8 +427,12 @@ Result<std::shared_ptr<egress::CertificateAuthority>> SandboxMachine::authority_
     return authority_;
 }
 
-// TRUST
-Status SandboxMachine::trust(const egress::CertificateAuthority*, const net::EgressPolicy&) { return {}; }
+Status SandboxMachine::trust(const egress::CertificateAuthority* authority, const net::EgressPolicy& before) {
+    if ((authority != nullptr) == !before.rules.empty()) return {};
+    if (authority == nullptr) return guest_link(*slot_).trust("", "", kTrustLimit);
+    GB_TRY_ASSIGN(const std::string hash, authority->subject_hash());
+    return guest_link(*slot_).trust(authority->pem(), hash, kTrustLimit);
+}
 
 Status SandboxMachine::open_egress(const net::EgressPolicy& policy) {
     GB_TRY_ASSIGN(auto authority, authority_for(policy));
