@@ -34,8 +34,8 @@ class CertificateAuthority {
 
     // The certificate for the guest's trust store, without the key.
     [[nodiscard]] const std::string& pem() const { return pem_; }
-    // Under which OpenSSL looks for it in a folder of certificates: `openssl x509 -hash`, 8 hexadecimal digits in
-    // lower case. internal if OpenSSL cannot make it.
+    // Under which OpenSSL looks for it in a folder of certificates: `openssl x509 -hash`, 8 hexadecimal
+    // digits in lower case. internal if OpenSSL cannot make it.
     [[nodiscard]] Result<std::string> subject_hash() const;
 
     // For the server's side of a TLS connection that is meant for `host`, a lower-case DNS name: a

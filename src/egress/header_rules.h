@@ -13,8 +13,9 @@
 
 namespace gb::egress {
 
-// In a value `${e2b.secrets.<name>}` may stand, any number of times. Other text that begins with `${e2b.` is refused, so
-// that nobody takes it for something that is replaced; what else looks like a placeholder is plain text.
+// In a value `${e2b.secrets.<name>}` may stand, any number of times. Other text that begins with `${e2b.` is
+// refused, so that nobody takes it for something that is replaced; what else looks like a placeholder is
+// plain text.
 using net::HeaderRule;
 
 inline constexpr std::size_t kMostHeaderRules = 64;

@@ -24,7 +24,7 @@ Plan plan(const net::EgressPolicy& policy, const net::Ceiling& ceiling, net::Ipv
     if (!name) {
         if (alone.allowed()) return {Way::direct, std::move(alone.rule), {}};
         // It may be a name that is missing, or an address that no name would open.
-        const bool names_open = !policy.names.empty() || !ceiling.open_names.empty();
+        const bool names_open = ceiling.only_listed ? !ceiling.open_names.empty() : !policy.names.empty();
         const bool by_list = alone.rule == "closed" || alone.rule.starts_with("deny ");
         return {Way::refuse, names_open && by_list ? "no-name" : std::move(alone.rule), {}};
     }

@@ -35,8 +35,9 @@ std::string protocol_name(std::uint8_t protocol) {
 
 std::string decision_line(const Decision& decision) {
     const bool asks = !decision.question.empty();
-    std::string out = fmt::format(R"({{"time":"{}","verdict":"{}","protocol":"{}")", rfc3339(decision.time_ms),
-                                  to_string(decision.verdict), asks ? "dns" : protocol_name(decision.protocol));
+    std::string out =
+        fmt::format(R"({{"time":"{}","verdict":"{}","protocol":"{}")", rfc3339(decision.time_ms),
+                    to_string(decision.verdict), asks ? "dns" : protocol_name(decision.protocol));
     if (!asks) out += fmt::format(R"(,"address":{})", log::json_quote(decision.address));
     if (!decision.name.empty()) out += fmt::format(R"(,"name":{})", log::json_quote(decision.name));
     if (!decision.question.empty())

@@ -47,12 +47,13 @@ awaitable<boost::system::error_code> connect_to(std::shared_ptr<tcp::socket> soc
 // A sandbox with the event loop's eyes on it. The descriptors are copies: closing them ends the watching and
 // nothing else.
 struct LocalNode::Watched {
-    explicit Watched(const asio::any_io_executor& executor) : exit(executor), decisions(executor), flows(executor) {}
+    explicit Watched(const asio::any_io_executor& executor)
+        : exit(executor), decisions(executor), flows(executor) {}
     std::shared_ptr<SandboxMachine> machine;
     asio::posix::stream_descriptor exit;
     asio::posix::stream_descriptor decisions;
     asio::posix::stream_descriptor flows;  // that have ended
-    bool pausing = false;  // its end is expected
+    bool pausing = false;                  // its end is expected
     // Connections into the guest that are still being made; nobody answers them once it has ended.
     std::unordered_set<std::shared_ptr<tcp::socket>> connecting;
     std::unordered_set<std::shared_ptr<http::ClientConnection>> asking;  // the agent, on our own behalf
@@ -172,7 +173,8 @@ Status LocalNode::start_egress() {
     }
     options_.network.resolvers.clear();
     for (const egress::DnsEndpoint& server : egress.resolvers)
-        options_.network.resolvers.push_back(fmt::format("{}:{}", net::to_string(server.address), server.port));
+        options_.network.resolvers.push_back(
+            fmt::format("{}:{}", net::to_string(server.address), server.port));
     GB_TRY_ASSIGN(egress_, egress::EgressService::start(std::move(egress)));
     return {};
 }
@@ -419,7 +421,7 @@ void LocalNode::watch(const std::shared_ptr<Watched>& watched) {
 
 // Decisions are read in strides of 20 ms: a guest that floods costs the host a bounded share of its loop.
 void LocalNode::watch_decisions(const std::shared_ptr<Watched>& watched,
-                                asio::posix::stream_descriptor Watched::*descriptor) {
+                                asio::posix::stream_descriptor Watched::* descriptor) {
     std::weak_ptr<Watched> weak = watched;
     auto timer = std::make_shared<asio::steady_timer>(executor_);
     auto wait = std::make_shared<std::function<void()>>();

@@ -30,8 +30,9 @@ namespace gb {
 
 class LocalNode final : public Node {
   public:
-    // Takes the data folder for itself (already_exists when another server has it), takes over the machines that the
-    // last one left there, reclaims everything else of it, and makes the first slots. On an error machines run on.
+    // Takes the data folder for itself (already_exists when another server has it), takes over the machines
+    // that the last one left there, reclaims everything else of it, and makes the first slots. On an error
+    // machines run on.
     static Result<std::unique_ptr<LocalNode>> open(boost::asio::any_io_executor executor,
                                                    boost::asio::thread_pool& pool, NodeOptions options);
     ~LocalNode() override;
@@ -46,7 +47,8 @@ class LocalNode final : public Node {
     Result<std::vector<HeldSandbox>> held() override;
     void leave_running() override;
     boost::asio::awaitable<Status> destroy(std::string id) override;
-    boost::asio::awaitable<Result<boost::asio::ip::tcp::socket>> connect(std::string id, std::uint16_t port) override;
+    boost::asio::awaitable<Result<boost::asio::ip::tcp::socket>> connect(std::string id,
+                                                                         std::uint16_t port) override;
     boost::asio::awaitable<Result<Telemetry>> telemetry(std::string id, std::uint64_t after) override;
     Result<NodeInfo> info() override;
     Result<Isolation> isolation(const std::string& id) override;
@@ -56,7 +58,8 @@ class LocalNode final : public Node {
     Result<EffectiveNetwork> network(const std::string& id) override;
     void use_secrets(SecretSource source) override;
     Result<std::vector<std::string>> decisions(const std::string& id, std::size_t limit) override;
-    Result<DecisionPage> decisions_after(const std::string& id, const std::string& after, std::size_t limit) override;
+    Result<DecisionPage> decisions_after(const std::string& id, const std::string& after,
+                                         std::size_t limit) override;
     void on_exit(std::function<void(std::string, std::string)> callback) override {
         on_exit_ = std::move(callback);
     }
@@ -101,7 +104,7 @@ class LocalNode final : public Node {
     void watch_exit(const std::shared_ptr<Watched>& watched);
     void watch(const std::shared_ptr<Watched>& watched);
     void watch_decisions(const std::shared_ptr<Watched>& watched,
-                         boost::asio::posix::stream_descriptor Watched::*descriptor);
+                         boost::asio::posix::stream_descriptor Watched::* descriptor);
     void watch_host();
 
     boost::asio::any_io_executor executor_;

@@ -412,7 +412,8 @@ bool SandboxMachine::leave() {
     return true;
 }
 
-Result<std::shared_ptr<egress::CertificateAuthority>> SandboxMachine::authority_for(const net::EgressPolicy& policy) {
+Result<std::shared_ptr<egress::CertificateAuthority>> SandboxMachine::authority_for(
+    const net::EgressPolicy& policy) {
     if (policy.rules.empty()) return nullptr;
     if (!authority_) {
         auto kept = egress::CertificateAuthority::load(folder_.authority());
@@ -550,7 +551,8 @@ void SandboxMachine::record_locked() {
             log::warn("decisions were not written", {{"sandbox", id_}, {"error", status.error().message}});
     }
     if (port_) egress_suppressed_ = port_->suppressed();
-    if (auto suppressed = slot_->suppressed(); suppressed) (void)log_->note_suppressed(*suppressed + egress_suppressed_);
+    if (auto suppressed = slot_->suppressed(); suppressed)
+        (void)log_->note_suppressed(*suppressed + egress_suppressed_);
 }
 
 void SandboxMachine::record(const net::Decision& decision) {

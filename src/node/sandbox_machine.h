@@ -1,5 +1,6 @@
-// One running sandbox on this machine: its slot, its way out by name, its VMM, its folder, its decision log. Everything it holds on the
-// host is released by end() or the destructor, except that the files of one that was paused stay.
+// One running sandbox on this machine: its slot, its way out by name, its VMM, its folder, its decision log.
+// Everything it holds on the host is released by end() or the destructor, except that the files of one that
+// was paused stay.
 #pragma once
 
 #include <chrono>
@@ -11,8 +12,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "engine/engine.h"
 #include "egress/service.h"
+#include "engine/engine.h"
 #include "net/decision_log.h"
 #include "net/slot.h"
 #include "net/slot_pool.h"
@@ -40,34 +41,37 @@ class SandboxMachine {
     // Blocks until the guest has taken its identity. On failure nothing is left.
     static Result<std::shared_ptr<SandboxMachine>> start(const Parts& parts, const StoredTemplate& from,
                                                          const SandboxSpec& spec, net::EgressPolicy policy);
-    // Runs a paused sandbox again; blocks until its guest has taken its identity. On failure it is as paused as before,
-    // or paused anew when its guest has run already. data_loss: what was saved is damaged.
+    // Runs a paused sandbox again; blocks until its guest has taken its identity. On failure it is as paused
+    // as before, or paused anew when its guest has run already. data_loss: what was saved is damaged.
     static Result<std::shared_ptr<SandboxMachine>> resume(const Parts& parts, const StoredTemplate& from,
-                                                          const PausedSandbox& paused, const SandboxSpec& spec,
-                                                          net::EgressPolicy policy);
+                                                          const PausedSandbox& paused,
+                                                          const SandboxSpec& spec, net::EgressPolicy policy);
     // Takes over one that outlived the previous server. On failure nothing is left.
     static Result<std::shared_ptr<SandboxMachine>> adopt(const Parts& parts, Survivor survivor);
-    // Restores one ahead of time, for nobody: exercised, its processors stopped, its network closed, in a folder that
-    // no sandbox can have. Blocks; gives up early when `over` is requested. On failure nothing is left.
+    // Restores one ahead of time, for nobody: exercised, its processors stopped, its network closed, in a
+    // folder that no sandbox can have. Blocks; gives up early when `over` is requested. On failure nothing is
+    // left.
     static Result<std::shared_ptr<SandboxMachine>> warm(const Parts& parts, const StoredTemplate& from,
                                                         const std::stop_token& over);
-    // Makes a warm one the sandbox of `spec`, at most once; blocks until its guest has taken that identity. On an error
-    // it is to be ended.
+    // Makes a warm one the sandbox of `spec`, at most once; blocks until its guest has taken that identity.
+    // On an error it is to be ended.
     Status hand_over(const SandboxSpec& spec, net::EgressPolicy policy);
     ~SandboxMachine();
 
     // Kills the VMM, removes files and slot, also of one that was paused. Idempotent; blocks.
     Status end();
 
-    // Saves everything in its folder and ends the machine; the slot is given back. On an error it runs on. Blocks.
+    // Saves everything in its folder and ends the machine; the slot is given back. On an error it runs on.
+    // Blocks.
     Status pause(PauseMode mode);
 
-    // Copies it into an empty folder as a build that sandboxes can start from, all but the manifest, which it answers.
-    // It runs on and stands still only while it is copied. Blocks; on an error the folder may hold anything.
+    // Copies it into an empty folder as a build that sandboxes can start from, all but the manifest, which it
+    // answers. It runs on and stands still only while it is copied. Blocks; on an error the folder may hold
+    // anything.
     Result<Manifest> snapshot(const SnapshotSpec& spec, const std::filesystem::path& folder);
 
-    // Lets a machine that runs run on for the next server to adopt; nothing but the destructor may be called then. False
-    // when none runs. Blocks while it is being paused.
+    // Lets a machine that runs run on for the next server to adopt; nothing but the destructor may be called
+    // then. False when none runs. Blocks while it is being paused.
     bool leave();
 
     [[nodiscard]] const std::string& id() const { return id_; }
@@ -77,12 +81,12 @@ class SandboxMachine {
     [[nodiscard]] int pidfd() const { return machine_->pidfd(); }
     [[nodiscard]] int decision_fd() const { return slot_->decision_fd(); }  // only before end()
     [[nodiscard]] int flow_fd() const { return slot_->flow_fd(); }          // likewise
-    Result<UniqueFd> socket() const;  // not_found once it has ended
+    Result<UniqueFd> socket() const;                                        // not_found once it has ended
     [[nodiscard]] std::string last_words() const;  // why it may have ended, from its console
     [[nodiscard]] Result<SandboxUsage> usage() const;
 
-    // Replaces the policy; what it denies is cut. On an error everything is as it was. Blocks for about a millisecond, or
-    // while the sandbox is saved.
+    // Replaces the policy; what it denies is cut. On an error everything is as it was. Blocks for about a
+    // millisecond, or while the sandbox is saved.
     Status set_network(const NetworkRequest& request);
 
     [[nodiscard]] Result<net::EgressPolicy> policy() const;  // not_found once it has ended
@@ -125,7 +129,8 @@ class SandboxMachine {
     // The files that a machine of a template begins with; the template as the machine is to see it.
     Result<StoredTemplate> lay_out(const StoredTemplate& from);
     engine::MachineSpec machine_spec(const StoredTemplate& from);
-    // A restored guest that is emulated needs its code translated again before its first answer; loaded hosts are slow.
+    // A restored guest that is emulated needs its code translated again before its first answer; loaded hosts
+    // are slow.
     static constexpr std::chrono::seconds kIdentityLimit{30};
     Status introduce(const SandboxSpec& spec, std::string access_token,
                      std::chrono::milliseconds limit = kIdentityLimit) const;
@@ -138,7 +143,8 @@ class SandboxMachine {
 
     Status save(PauseMode mode);
     Result<Manifest> copy_to(const SnapshotSpec& spec, const std::filesystem::path& folder);
-    // What its users run, while its memory is saved: it goes on with the next identity, or when it is released.
+    // What its users run, while its memory is saved: it goes on with the next identity, or when it is
+    // released.
     void hold();
     void release_users();
     Result<SavedMemory> copy_machine(const SnapshotSpec& spec, const StoredTemplate& copy);

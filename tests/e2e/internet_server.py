@@ -13,6 +13,8 @@ import struct
 import sys
 import time
 
+from internet_server_password import PASSWORD
+
 NAMES = {
     "ok.example.com": ["203.0.113.10"],
     "api.example.com": ["203.0.113.14"],
@@ -28,7 +30,6 @@ NAMES = {
 }
 REBIND = "rebind.example.com"  # public the first time, private from then on
 REDIRECTS = {"1.1.1.1": 301, "8.8.8.8": 302}
-PASSWORD = "open sesame"
 log_file = open(sys.argv[3], "a", buffering=1)
 asked: dict[str, int] = {}
 

@@ -1,0 +1,1 @@
+PASSWORD = "open sesame"  # of the stand-in's SOCKS5 proxy
