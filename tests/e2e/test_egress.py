@@ -239,7 +239,7 @@ attempt(b'GET http://evil.example.net/N16 HTTP/1.1\\r\\nHost: ok.example.com')
 attempt(b'CONNECT evil.example.net:443 HTTP/1.1\\r\\nHost: ok.example.com')
 """).stdout.split()
     assert set(seen) <= {"400", "403", "reset"} and len(seen) == 14, seen
-    assert not net.log(target="/N16") and not net.log(host="evil.example.net")
+    assert not net.log(target="/N16") and not net.log(kind="http", host="evil.example.net")
     for argument in ("ok.example.com.", "b\u00fccher.example", "evil\u3002com", "1.2.3.256", "*.*.com"):
         with pytest.raises(Exception, match="invalid allowed"):
             listed.update_network({"allow_out": [argument], "deny_out": [ALL]})
