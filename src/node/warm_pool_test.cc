@@ -196,9 +196,10 @@ TEST_F(WarmPoolTest, NoneIsMadeThatDoesNotFitBesideWhatIsBeingMade) {
     world_.available = 513;
     settle();
     EXPECT_EQ(waiting(), 2U) << "memory counts as it is, and the fake ones use none";
-    (void)pool_->take(kBase);
     {
+        // In this order, as a create does it: otherwise one may be made in between.
         WarmPool::Creating creating(*pool_, 100);
+        (void)pool_->take(kBase);
         settle();
         EXPECT_EQ(waiting(), 1U);
     }
