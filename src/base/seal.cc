@@ -9,6 +9,7 @@
 #include "base/crypto.h"
 #include "base/file.h"
 #include "base/ids.h"
+#include "base/openssl_ptr.h"
 
 namespace gb {
 namespace {
@@ -17,10 +18,7 @@ constexpr std::size_t kKeyBytes = 32, kNonceBytes = 12, kTagBytes = 16;
 constexpr char kVersion = 1;  // first byte of what is sealed: version, nonce, ciphertext, tag
 constexpr std::size_t kMostBytes = std::size_t{1} << 20;
 
-struct FreeCipher {
-    void operator()(EVP_CIPHER_CTX* context) const { EVP_CIPHER_CTX_free(context); }
-};
-using Cipher = std::unique_ptr<EVP_CIPHER_CTX, FreeCipher>;
+using Cipher = std::unique_ptr<EVP_CIPHER_CTX, OpenSslFree<EVP_CIPHER_CTX_free>>;
 
 const unsigned char* bytes(std::string_view text) {
     return reinterpret_cast<const unsigned char*>(text.data());

@@ -8,12 +8,14 @@
 
 #include <boost/json.hpp>
 #include <fmt/format.h>
-#include <openssl/bio.h>
+#include <fmt/ranges.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
 #include "base/clock.h"
+#include "base/openssl_ptr.h"
+#include "egress/upstream.h"
 #include "net/cidr.h"
 
 namespace gb::cli {
@@ -23,15 +25,8 @@ namespace json = boost::json;
 constexpr std::int64_t kDayMs = 24LL * 3'600'000;
 constexpr std::int64_t kRenewDays = 14;
 
-struct Free {
-    void operator()(BIO* bio) const { BIO_free(bio); }
-    void operator()(X509* certificate) const { X509_free(certificate); }
-    void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
-};
-
-std::unique_ptr<BIO, Free> reader(std::string_view text) {
-    return std::unique_ptr<BIO, Free>(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
-}
+using Certificate = std::unique_ptr<X509, OpenSslFree<X509_free>>;
+using Key = std::unique_ptr<EVP_PKEY, OpenSslFree<EVP_PKEY_free>>;
 
 // A key with a passphrase is not asked for it: the server has nobody to ask either.
 int no_passphrase(char*, int, int, void*) {
@@ -77,10 +72,9 @@ bool drops_everything(const json::value& rule) {
 Check judge_certificate(std::string_view chain_pem, std::string_view key_pem, std::string_view domain,
                         std::int64_t now_ms) {
     auto bad = [](std::string text) { return Check{"certificate", Finding::bad, std::move(text)}; };
-    std::unique_ptr<X509, Free> certificate(
-        PEM_read_bio_X509(reader(chain_pem).get(), nullptr, &no_passphrase, nullptr));
-    std::unique_ptr<EVP_PKEY, Free> key(
-        PEM_read_bio_PrivateKey(reader(key_pem).get(), nullptr, &no_passphrase, nullptr));
+    const Certificate certificate(
+        PEM_read_bio_X509(bio_of(chain_pem).get(), nullptr, &no_passphrase, nullptr));
+    const Key key(PEM_read_bio_PrivateKey(bio_of(key_pem).get(), nullptr, &no_passphrase, nullptr));
     const bool matches = certificate && key && X509_check_private_key(certificate.get(), key.get()) == 1;
     ERR_clear_error();
     if (!certificate) return bad("tls.certificate holds no certificate in PEM form");
@@ -195,21 +189,13 @@ Check judge_clock(std::int64_t now_ms, std::int64_t built_ms, bool synchronised)
 }
 
 Check judge_resolvers(const std::vector<std::string>& configured, std::string_view resolv_conf) {
-    std::string found;
-    for (const std::string& resolver : configured) found += (found.empty() ? "" : ", ") + resolver;
-    if (!found.empty()) return {"resolvers", Finding::good, found + ", as configured"};
-    while (!resolv_conf.empty()) {
-        std::string_view line = resolv_conf.substr(0, resolv_conf.find('\n'));
-        resolv_conf.remove_prefix(std::min(resolv_conf.size(), line.size() + 1));
-        constexpr std::string_view kKeyword = "nameserver";
-        if (!line.starts_with(kKeyword)) continue;
-        line.remove_prefix(kKeyword.size());
-        const std::size_t begin = line.find_first_not_of(" \t");
-        if (begin == 0 || begin == std::string_view::npos) continue;
-        line = line.substr(begin, line.find_first_of(" \t\r", begin) - begin);
-        if (net::parse_ipv4(line)) found += (found.empty() ? "" : ", ") + std::string(line);
-    }
-    if (!found.empty()) return {"resolvers", Finding::good, found + ", of /etc/resolv.conf"};
+    std::vector<std::string> found = configured;
+    if (!found.empty())
+        return {"resolvers", Finding::good, fmt::format("{}, as configured", fmt::join(found, ", "))};
+    for (const egress::DnsEndpoint& server : egress::upstreams_of_resolv_conf(resolv_conf))
+        found.push_back(net::to_string(server.address));
+    if (!found.empty())
+        return {"resolvers", Finding::good, fmt::format("{}, of /etc/resolv.conf", fmt::join(found, ", "))};
     return {"resolvers", Finding::note,
             "no IPv4 nameserver in /etc/resolv.conf: sandboxes cannot look up names; name some in the "
             "configuration: "

@@ -10,6 +10,7 @@
 #include <toml++/toml.h>
 
 #include "base/file.h"
+#include "egress/upstream.h"
 #include "net/cidr.h"
 #include "net/host_name.h"
 
@@ -204,15 +205,10 @@ Status split_list(const std::vector<std::string>& list, std::string_view name, s
 }
 
 Status check_resolvers(const std::vector<std::string>& resolvers) {
-    for (const std::string& text : resolvers) {
-        auto place = net::parse_authority(text);
-        if (!place || place->host.kind != net::Host::Kind::ipv4 || place->port == 0)
-            return fail(
-                ErrorCode::invalid_argument,
-                fmt::format(
-                    "'egress.resolvers' holds '{}': give IPv4 addresses, such as 1.1.1.1 or 1.1.1.1:53",
-                    text));
-    }
+    for (const std::string& text : resolvers)
+        if (auto place = egress::parse_endpoint(text); !place)
+            return fail(ErrorCode::invalid_argument,
+                        fmt::format("'egress.resolvers' holds '{}': {}", text, place.error().message));
     return {};
 }
 

@@ -11,6 +11,9 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/ids.h"
+#include "base/openssl_ptr.h"
+#include "http/tls_context.h"
+#include "net/host_name.h"
 
 namespace gb::egress {
 namespace {
@@ -20,24 +23,10 @@ constexpr std::int64_t kAuthorityDays = 3650;
 constexpr std::int64_t kLeafDays = 7;
 constexpr std::size_t kLongestCommonName = 64;  // RFC 5280 A.1, ub-common-name
 
-template <auto free>
-struct Free {
-    template <class T>
-    void operator()(T* object) const {
-        free(object);
-    }
-};
-using Bio = std::unique_ptr<BIO, Free<BIO_free>>;
-using Extension = std::unique_ptr<X509_EXTENSION, Free<X509_EXTENSION_free>>;
-using Names = std::unique_ptr<GENERAL_NAMES, Free<GENERAL_NAMES_free>>;
+using Extension = std::unique_ptr<X509_EXTENSION, OpenSslFree<X509_EXTENSION_free>>;
+using Names = std::unique_ptr<GENERAL_NAMES, OpenSslFree<GENERAL_NAMES_free>>;
 using Certificate = std::shared_ptr<X509>;
 using Key = std::shared_ptr<EVP_PKEY>;
-
-// Of the text of a key nothing stays in memory.
-struct Wiped {
-    std::string text;
-    ~Wiped() { OPENSSL_cleanse(text.data(), text.size()); }
-};
 
 std::unexpected<Error> failed(std::string_view what) {
     ERR_clear_error();
@@ -99,51 +88,19 @@ bool add_dns_name(X509* certificate, std::string_view host) {
 }
 
 Result<std::string> pem_of(X509* certificate) {
-    const Bio bio(BIO_new(BIO_s_mem()));
+    const OpenSslBio bio(BIO_new(BIO_s_mem()));
     if (!bio || PEM_write_bio_X509(bio.get(), certificate) != 1) return failed("write a certificate");
     char* data = nullptr;
     const long size = BIO_get_mem_data(bio.get(), &data);
     return std::string(data, static_cast<std::size_t>(size));
 }
 
-bool is_dns_name(std::string_view host) {
-    if (host.empty() || host.size() > 253) return false;
-    std::size_t label = 0;
-    for (char c : host) {
-        if (c == '.') {
-            if (label == 0) return false;
-            label = 0;
-        } else if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_') {
-            if (++label > 63) return false;
-        } else {
-            return false;
-        }
-    }
-    return label > 0;
-}
-
-int choose_http1(SSL*, const unsigned char** out, unsigned char* out_length, const unsigned char* offered,
-                 unsigned offered_length, void*) {
-    static constexpr unsigned char kOurs[] = "\x08http/1.1";
-    unsigned char* chosen = nullptr;
-    if (SSL_select_next_proto(&chosen, out_length, kOurs, sizeof kOurs - 1, offered, offered_length) !=
-        OPENSSL_NPN_NEGOTIATED)
-        return SSL_TLSEXT_ERR_ALERT_FATAL;
-    *out = chosen;
-    return SSL_TLSEXT_ERR_OK;
-}
-
 Result<std::shared_ptr<SSL_CTX>> make_context(X509* leaf, EVP_PKEY* key) {
-    std::shared_ptr<SSL_CTX> context(SSL_CTX_new(TLS_server_method()), SSL_CTX_free);
-    if (!context || SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION) != 1 ||
-        SSL_CTX_use_certificate(context.get(), leaf) != 1 || SSL_CTX_use_PrivateKey(context.get(), key) != 1)
+    std::shared_ptr<SSL_CTX> context = http::new_tls_context(TLS_server_method());
+    if (!context || SSL_CTX_use_certificate(context.get(), leaf) != 1 ||
+        SSL_CTX_use_PrivateKey(context.get(), key) != 1)
         return failed("make a TLS server");
-    SSL_CTX_set_options(context.get(), SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION);
-    SSL_CTX_set_mode(context.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
-                                        SSL_MODE_RELEASE_BUFFERS);
-    SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
-    SSL_CTX_set_read_ahead(context.get(), 1);
-    SSL_CTX_set_alpn_select_cb(context.get(), choose_http1, nullptr);
+    http::choose_protocol(context.get(), http::Alpn::http1);
     return context;
 }
 
@@ -194,7 +151,7 @@ Status CertificateAuthority::save(const std::filesystem::path& path) const {
     Wiped both{pem_};
     {
         // Memory that OpenSSL wipes when it is freed.
-        const Bio bio(BIO_new(BIO_s_secmem()));
+        const OpenSslBio bio(BIO_new(BIO_s_secmem()));
         if (!bio ||
             PEM_write_bio_PrivateKey(bio.get(), key_.get(), nullptr, nullptr, 0, nullptr, nullptr) != 1)
             return failed("write a key");
@@ -208,7 +165,7 @@ Status CertificateAuthority::save(const std::filesystem::path& path) const {
 Result<CertificateAuthority> CertificateAuthority::load(const std::filesystem::path& path, Clock clock) {
     Wiped text;
     GB_TRY_ASSIGN(text.text, read_file(path));
-    const Bio bio(BIO_new_mem_buf(text.text.data(), static_cast<int>(text.text.size())));
+    const OpenSslBio bio = bio_of(text.text);
     const auto no_passphrase = [](char*, int, int, void*) {
         return -1;
     };  // OpenSSL would ask at the terminal
@@ -236,7 +193,8 @@ Result<std::shared_ptr<SSL_CTX>> CertificateAuthority::leaf(std::string_view hos
         leaves_.erase(found->second);
         by_host_.erase(found);
     }
-    if (!is_dns_name(host)) return fail(ErrorCode::invalid_argument, "not a DNS name in lower case");
+    if (auto name = net::parse_host(host); !name || name->kind != net::Host::Kind::name || name->name != host)
+        return fail(ErrorCode::invalid_argument, "not a DNS name in lower case");
     const std::int64_t ends = now + kLeafDays * kDayMs;
     const Certificate made(X509_new(), X509_free);
     X509* c = made.get();

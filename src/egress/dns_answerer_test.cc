@@ -13,23 +13,8 @@ bool not_private(net::Ipv4 address) {
     return address.value >> 24 != 10 && address.value >> 24 != 127;
 }
 
-class AnswererTest : public ::testing::Test {
+class AnswererTest : public ResolverFixture {
   protected:
-    void SetUp() override {
-        server_ = std::make_unique<FakeDns>(
-            io_, [this](const FakeDns::Asked& asked) { return std::vector{script_(asked.query)}; });
-        upstream_ =
-            std::make_shared<Upstream>(io_.get_executor(), UpstreamOptions{.servers = {server_->endpoint()}});
-        resolver_ =
-            std::make_shared<Resolver>(upstream_, ResolverOptions{.clock = [this] { return now_ms_; }});
-    }
-    void TearDown() override {
-        resolver_.reset();
-        upstream_.reset();
-        server_.reset();
-        io_.restart();
-        io_.poll();
-    }
     DnsReply reply(const std::string& name, DnsType type) {
         query_ = parse_query(make_query(7, {name, type}, false)).value();
         return run(io_, answer_from(resolver_, "sandbox", query_, not_private, pins_));
@@ -49,13 +34,7 @@ class AnswererTest : public ::testing::Test {
         };
     }
 
-    asio::io_context io_;
-    std::int64_t now_ms_ = 1'000'000;
     DnsQuery query_;
-    std::function<std::string(const std::string& query)> script_;
-    std::unique_ptr<FakeDns> server_;
-    std::shared_ptr<Upstream> upstream_;
-    std::shared_ptr<Resolver> resolver_;
     std::shared_ptr<Pins> pins_ = std::make_shared<Pins>();
 };
 

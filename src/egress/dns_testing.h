@@ -24,6 +24,7 @@
 #include "egress/dns_message.h"
 #include "egress/dns_wire.h"
 #include "egress/ldns.h"
+#include "egress/resolver.h"
 #include "egress/upstream.h"
 
 namespace gb::egress::testing {
@@ -235,6 +236,36 @@ class FakeDns {
         co_await socket.async_wait(tcp::socket::wait_read, kToken);  // silent until the client goes
     }
     std::shared_ptr<Core> core_;
+};
+
+// A resolver that asks a server which does as `script_` says, under a clock that the test moves.
+class ResolverFixture : public ::testing::Test {
+  protected:
+    void SetUp() override {
+        server_ = std::make_unique<FakeDns>(
+            io_, [this](const FakeDns::Asked& asked) { return std::vector{script_(asked.query)}; });
+        upstream_ =
+            std::make_shared<Upstream>(io_.get_executor(), UpstreamOptions{.servers = {server_->endpoint()}});
+        make({});
+    }
+    void TearDown() override {
+        resolver_.reset();
+        upstream_.reset();
+        server_.reset();
+        io_.restart();
+        io_.poll();
+    }
+    void make(ResolverOptions options) {
+        options.clock = [this] { return now_ms_; };
+        resolver_ = std::make_shared<Resolver>(upstream_, options);
+    }
+
+    asio::io_context io_;
+    std::int64_t now_ms_ = 1'000'000;
+    std::function<std::string(const std::string& query)> script_;
+    std::unique_ptr<FakeDns> server_;
+    std::shared_ptr<Upstream> upstream_;
+    std::shared_ptr<Resolver> resolver_;
 };
 
 }  // namespace gb::egress::testing

@@ -170,12 +170,6 @@ Plan Gateway::plan_for(const Wanted& wanted) const {
     return plan(policy_, shared_.ceiling, wanted.address, name, wanted.synthetic);
 }
 
-bool Gateway::is_open(net::Ipv4 address) const {
-    net::Ceiling closed;
-    closed.closed = shared_.ceiling.closed;
-    return net::judge(net::open_policy(), closed, address).allowed();
-}
-
 void Gateway::tell(net::Decision decision) {
     if (stopped_ || !rate_.take(monotonic_ms())) return;
     decision.time_ms = now_ms();
@@ -235,7 +229,7 @@ awaitable<DnsReply> Gateway::answer(DnsQuery query) {
     }
     DnsReply reply = co_await answer_from(
         shared_.resolver, parts_.id, std::move(query),
-        [self](net::Ipv4 address) { return self->is_open(address); }, pins_);
+        [self](net::Ipv4 address) { return !net::closed_to_all(self->shared_.ceiling, address); }, pins_);
     if (reply.filtered) tell_question(net::Verdict::deny, question, "private");
     if (reply.failure) tell_question(net::Verdict::deny, question, "unresolved");
     co_return reply;

@@ -111,7 +111,6 @@ class Gateway : public std::enable_shared_from_this<Gateway> {
     awaitable<Result<Socket>> connect_proxy(net::ProxyAddress proxy, Wanted wanted);
 
     [[nodiscard]] Plan plan_for(const Wanted& wanted) const;
-    [[nodiscard]] bool is_open(net::Ipv4 address) const;  // whether the ceiling lets anybody reach it
     SecretLookup secrets_for(const Wanted& wanted);
     void refuse(asio::ip::tcp::socket& guest, const Wanted& wanted, std::string rule);
     void tell(net::Verdict verdict, const Wanted& wanted, std::string rule, const ByteCounters& bytes = {});

@@ -9,6 +9,7 @@
 
 #include "base/error_body.h"
 #include "egress/relay_head.h"
+#include "http/pass_body.h"
 
 namespace gb::egress {
 namespace {
@@ -215,35 +216,11 @@ awaitable<HttpRelay::Passed> HttpRelay::pass(Exchange& exchange, const RelayRequ
         }
         co_return co_await send_answer(exchange, *std::move(head));
     };
-    auto result = co_await (send_body(exchange, !request.length || *request.length > 0) || answer());
+    auto result =
+        co_await (http::pass_body(exchange, *upstream_, !request.length || *request.length > 0) || answer());
     if (result.index() == 1) co_return std::get<1>(std::move(result));
     const bool malformed = std::get<0>(result) && !exchange.response.started();
     co_return Passed{malformed ? Outcome::bad_request : Outcome::cut, {}};
-}
-
-// Ends only when the guest has left, or with true when its body is malformed.
-awaitable<bool> HttpRelay::send_body(Exchange& exchange, bool has_body) {
-    co_await asio::this_coro::throw_if_cancelled(false);
-    const auto cancellation = co_await asio::this_coro::cancellation_state;
-    // The signal comes once and may find this coroutine between two waits: look for it after each.
-    auto over = [&] { return cancellation.cancelled() != asio::cancellation_type::none; };
-    bool sending = has_body;
-    while (has_body) {
-        auto piece = co_await exchange.body.next();
-        if (over()) co_return false;
-        if (!piece)
-            co_return piece.error().code == ErrorCode::invalid_argument ||
-                piece.error().code == ErrorCode::too_large;
-        if (piece->empty()) {
-            if (sending) co_await upstream_->finish();
-            break;
-        }
-        // A server may answer before it has read everything; its answer still counts.
-        if (sending) sending = (co_await upstream_->write(*piece)).has_value();
-        if (over()) co_return false;
-    }
-    if (!over()) co_await exchange.response.peer_closed();
-    co_return false;
 }
 
 awaitable<HttpRelay::Passed> HttpRelay::send_answer(Exchange& exchange, http::ResponseHead head) {

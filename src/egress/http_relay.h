@@ -91,7 +91,6 @@ class HttpRelay : public std::enable_shared_from_this<HttpRelay> {
     http::awaitable<void> handle(http::Exchange& exchange);
     http::awaitable<Status> connect(const Route& route);
     http::awaitable<Passed> pass(http::Exchange& exchange, const RelayRequest& request);
-    http::awaitable<bool> send_body(http::Exchange& exchange, bool has_body);
     http::awaitable<Passed> send_answer(http::Exchange& exchange, http::ResponseHead head);
     http::awaitable<void> tunnel(http::Exchange& exchange);
     void drop_upstream();

@@ -220,7 +220,7 @@ TEST_F(RelayHostileTest, StopCutsBothSidesAtAnyTime) {
             co_await wait_until([&] { return running_ == 0; });
         }
         co_await wait_until([&] { return ended == expected + 1; });
-        auto [near, far] = co_await pair();
+        auto [near, far] = co_await http::testing::socket_pair(io_);
         auto early =
             std::make_shared<HttpRelay>(std::make_shared<http::TcpStream>(std::move(far)), options());
         early->stop();
@@ -258,13 +258,13 @@ TEST_F(RelayHostileTest, ThroughTlsOnBothSides) {
                 out.rules = {{"Authorization", "${e2b.secrets.t}"}};
                 out.secrets = [](std::string_view) -> Result<std::string> { return "token"; };
                 out.open = [&]() -> awaitable<Result<std::shared_ptr<Stream>>> {
-                    auto [near, far] = co_await pair();
+                    auto [near, far] = co_await http::testing::socket_pair(io_);
                     asio::co_spawn(io_, serve(std::move(far)), asio::detached);
                     co_return co_await relay_tls->connect(std::move(near), "a.test", kLimit);
                 };
                 co_return out;
             };
-            auto [near, far] = co_await pair();
+            auto [near, far] = co_await http::testing::socket_pair(io_);
             auto intercept = [&, with](tcp::socket socket) mutable -> awaitable<void> {
                 auto stream =
                     co_await http::accept_tls(std::move(socket), *sandbox.leaf("a.test"), "", kLimit);

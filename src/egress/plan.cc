@@ -1,13 +1,10 @@
 #include "egress/plan.h"
 
-#include <algorithm>
-
 namespace gb::egress {
 namespace {
 
-Plan by_name(const net::EgressPolicy& policy, net::Ruling ruling, std::string_view name) {
+Plan by_name(net::Ruling ruling, std::vector<net::HeaderRule> headers) {
     if (!ruling.allowed()) return {Way::refuse, std::move(ruling.rule), {}};
-    std::vector<net::HeaderRule> headers = net::header_rules(policy, name);
     const Way way = headers.empty() ? Way::resolved : Way::intercepted;
     return {way, std::move(ruling.rule), std::move(headers)};
 }
@@ -18,7 +15,7 @@ Plan plan(const net::EgressPolicy& policy, const net::Ceiling& ceiling, net::Ipv
           std::optional<std::string_view> name, bool synthetic) {
     if (synthetic) {
         if (!name) return {Way::refuse, "no-name", {}};
-        return by_name(policy, net::judge_name(policy, ceiling, *name), *name);
+        return by_name(net::judge_name(policy, ceiling, *name), net::header_rules(policy, *name));
     }
     net::Ruling alone = net::judge(policy, ceiling, address);
     if (!name) {
@@ -28,12 +25,12 @@ Plan plan(const net::EgressPolicy& policy, const net::Ceiling& ceiling, net::Ipv
         const bool by_list = alone.rule == "closed" || alone.rule.starts_with("deny ");
         return {Way::refuse, names_open && by_list ? "no-name" : std::move(alone.rule), {}};
     }
-    net::Ruling named = net::judge(policy, ceiling, address, name);
     // A closed name is closed by whatever address.
-    if (!named.allowed()) return {Way::refuse, std::move(named.rule), {}};
-    if (alone.allowed() && net::header_rules(policy, *name).empty())
+    net::Ruling named = net::judge(policy, ceiling, address, name);
+    std::vector<net::HeaderRule> headers = net::header_rules(policy, *name);
+    if (named.allowed() && alone.allowed() && headers.empty())
         return {Way::direct, std::move(alone.rule), {}};
-    return by_name(policy, std::move(named), *name);
+    return by_name(std::move(named), std::move(headers));
 }
 
 }  // namespace gb::egress

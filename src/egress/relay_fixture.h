@@ -18,6 +18,7 @@
 #include <gtest/gtest.h>
 
 #include "egress/http_relay.h"
+#include "http/socket_pair_testing.h"
 
 namespace gb::egress {
 
@@ -96,14 +97,6 @@ class RelayTest : public ::testing::Test {
         io_.run_for(std::chrono::seconds(5));
     }
 
-    awaitable<std::pair<tcp::socket, tcp::socket>> pair() {
-        tcp::acceptor acceptor(io_, {asio::ip::make_address("127.0.0.1"), 0});
-        tcp::socket one(io_), two(io_);
-        co_await one.async_connect(acceptor.local_endpoint(), asio::use_awaitable);
-        acceptor.accept(two);
-        co_return std::pair(std::move(one), std::move(two));
-    }
-
     RelayOptions options() {
         RelayOptions out;
         out.route = [this](std::string_view host) { return route(std::string(host)); };
@@ -127,7 +120,7 @@ class RelayTest : public ::testing::Test {
     awaitable<Result<std::shared_ptr<Stream>>> open(std::string host) {
         if (const auto found = open_errors_.find(host); found != open_errors_.end())
             co_return std::unexpected(found->second);
-        auto [near, far] = co_await pair();
+        auto [near, far] = co_await http::testing::socket_pair(io_);
         const int n = opened_[host]++;
         asio::co_spawn(io_, play(host, Peer(std::move(far)), n), asio::detached);
         co_return std::make_shared<http::TcpStream>(std::move(near));
@@ -158,7 +151,7 @@ class RelayTest : public ::testing::Test {
 
     // The guest's end of a connection that a relay serves.
     awaitable<Peer> guest(std::optional<RelayOptions> with = {}) {
-        auto [near, far] = co_await pair();
+        auto [near, far] = co_await http::testing::socket_pair(io_);
         start(std::make_shared<http::TcpStream>(std::move(far)), with ? *std::move(with) : options());
         co_return Peer(std::move(near));
     }

@@ -9,37 +9,12 @@ namespace {
 
 using namespace testing;
 
-class ResolverTest : public ::testing::Test {
+class ResolverTest : public ResolverFixture {
   protected:
-    void SetUp() override {
-        server_ = std::make_unique<FakeDns>(
-            io_, [this](const FakeDns::Asked& asked) { return std::vector{script_(asked.query)}; });
-        upstream_ =
-            std::make_shared<Upstream>(io_.get_executor(), UpstreamOptions{.servers = {server_->endpoint()}});
-        make({});
-    }
-    void TearDown() override {
-        resolver_.reset();
-        upstream_.reset();
-        server_.reset();
-        io_.restart();
-        io_.poll();
-    }
-    void make(ResolverOptions options) {
-        options.clock = [this] { return now_ms_; };
-        resolver_ = std::make_unique<Resolver>(upstream_, options);
-    }
     Result<Resolved> resolve(const std::string& name) {
         return run(io_, resolver_->resolve("sandbox", name));
     }
     int asked() { return server_->udp_queries(); }
-
-    asio::io_context io_;
-    std::int64_t now_ms_ = 1'000'000;
-    std::function<std::string(const std::string& query)> script_;
-    std::unique_ptr<FakeDns> server_;
-    std::shared_ptr<Upstream> upstream_;
-    std::unique_ptr<Resolver> resolver_;
 };
 
 TEST_F(ResolverTest, AddressesAreKeptForTheShortestTime) {

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "egress/dns_exchange.h"
+#include "net/host_name.h"
 
 namespace gb::egress {
 namespace {
@@ -28,6 +29,18 @@ struct Flight {
 };
 
 }  // namespace
+
+Result<DnsEndpoint> parse_endpoint(std::string_view text) {
+    auto where = net::parse_authority(text);
+    if (!where || where->host.kind != net::Host::Kind::ipv4)
+        return fail(ErrorCode::invalid_argument,
+                    "a resolver is an IPv4 address, such as 1.1.1.1 or 1.1.1.1:53");
+    return DnsEndpoint{where->host.address, where->port.value_or(DnsEndpoint{}.port)};
+}
+
+std::string to_string(const DnsEndpoint& endpoint) {
+    return fmt::format("{}:{}", net::to_string(endpoint.address), endpoint.port);
+}
 
 std::vector<DnsEndpoint> upstreams_of_resolv_conf(std::string_view text) {
     constexpr std::string_view kBlank = " \t\r", kKeyword = "nameserver";

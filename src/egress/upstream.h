@@ -24,6 +24,10 @@ struct DnsEndpoint {
     bool operator==(const DnsEndpoint&) const = default;
 };
 
+// "1.1.1.1" or "1.1.1.1:53", and back with the port. invalid_argument does not quote the text.
+Result<DnsEndpoint> parse_endpoint(std::string_view text);
+std::string to_string(const DnsEndpoint& endpoint);
+
 // The nameserver lines of a resolv.conf(5), in order, those with IPv4 addresses only. Pure.
 std::vector<DnsEndpoint> upstreams_of_resolv_conf(std::string_view text);
 

@@ -8,47 +8,19 @@
 #include <openssl/ssl.h>
 
 #include "base/file.h"
+#include "base/openssl_ptr.h"
+#include "http/tls_context.h"
 
 namespace gb::http {
 namespace {
 
-template <auto free>
-struct Free {
-    template <class T>
-    void operator()(T* object) const {
-        free(object);
-    }
-};
-using Bio = std::unique_ptr<BIO, Free<BIO_free>>;
-using Certificate = std::unique_ptr<X509, Free<X509_free>>;
-using Key = std::unique_ptr<EVP_PKEY, Free<EVP_PKEY_free>>;
-
-// Of what a key file held nothing stays in memory but the key.
-struct Wiped {
-    std::string text;
-    ~Wiped() { OPENSSL_cleanse(text.data(), text.size()); }
-};
-
-Bio reading(const std::string& text) {
-    return Bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
-}
+using Certificate = std::unique_ptr<X509, OpenSslFree<X509_free>>;
+using Key = std::unique_ptr<EVP_PKEY, OpenSslFree<EVP_PKEY_free>>;
 
 // OpenSSL would ask at the terminal.
 int no_passphrase(char*, int, int, void* asked) {
     *static_cast<bool*>(asked) = true;
     return -1;
-}
-
-// RFC 7301 3.2: the server's preference. A client that offers neither speaks nothing that we do.
-int choose_protocol(SSL*, const unsigned char** out, unsigned char* out_length, const unsigned char* offered,
-                    unsigned offered_length, void*) {
-    static constexpr unsigned char kOurs[] = "\x02h2\x08http/1.1";
-    unsigned char* chosen = nullptr;
-    if (SSL_select_next_proto(&chosen, out_length, kOurs, sizeof kOurs - 1, offered, offered_length) !=
-        OPENSSL_NPN_NEGOTIATED)
-        return SSL_TLSEXT_ERR_ALERT_FATAL;
-    *out = chosen;
-    return SSL_TLSEXT_ERR_OK;
 }
 
 std::unexpected<Error> refuse(const std::filesystem::path& file, std::string_view what) {
@@ -57,26 +29,19 @@ std::unexpected<Error> refuse(const std::filesystem::path& file, std::string_vie
 }
 
 Result<std::shared_ptr<SSL_CTX>> make_context() {
-    std::shared_ptr<SSL_CTX> context(SSL_CTX_new(TLS_server_method()), SSL_CTX_free);
+    std::shared_ptr<SSL_CTX> context = new_tls_context(TLS_server_method());
     // RFC 9113 9.2.2: with TLS 1.2 only suites with forward secrecy and authenticated encryption.
-    if (!context || SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION) != 1 ||
-        SSL_CTX_set_cipher_list(context.get(), "ECDHE+AESGCM:ECDHE+CHACHA20") != 1) {
+    if (!context || SSL_CTX_set_cipher_list(context.get(), "ECDHE+AESGCM:ECDHE+CHACHA20") != 1) {
         ERR_clear_error();
         return fail(ErrorCode::internal, "OpenSSL cannot make a TLS server");
     }
-    SSL_CTX_set_options(context.get(), SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION);
-    SSL_CTX_set_mode(context.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
-                                        SSL_MODE_RELEASE_BUFFERS);
-    // Clients keep their sessions in tickets; nothing is kept here.
-    SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
-    SSL_CTX_set_read_ahead(context.get(), 1);
-    SSL_CTX_set_alpn_select_cb(context.get(), choose_protocol, nullptr);
+    choose_protocol(context.get(), Alpn::http2_and_1);
     return context;
 }
 
 Status use_chain(SSL_CTX* context, const std::filesystem::path& file) {
     GB_TRY_ASSIGN(const std::string text, read_file(file));
-    const Bio bio = reading(text);
+    const OpenSslBio bio = bio_of(text);
     bool asked = false;
     const Certificate own(PEM_read_bio_X509_AUX(bio.get(), nullptr, no_passphrase, &asked));
     if (!own) return refuse(file, "holds no certificate in PEM form; give the chain, the server's own first");
@@ -99,7 +64,7 @@ Status use_chain(SSL_CTX* context, const std::filesystem::path& file) {
 Status use_key(SSL_CTX* context, const TlsFiles& files) {
     Wiped text;
     GB_TRY_ASSIGN(text.text, read_file(files.private_key));
-    const Bio bio = reading(text.text);
+    const OpenSslBio bio = bio_of(text.text);
     bool asked = false;
     const Key key(PEM_read_bio_PrivateKey(bio.get(), nullptr, no_passphrase, &asked));
     if (!key && asked)

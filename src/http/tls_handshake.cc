@@ -6,6 +6,7 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
+#include "http/tls_context.h"
 #include "http/tls_stream.h"
 
 namespace gb::http {
@@ -36,10 +37,9 @@ awaitable<Result<std::shared_ptr<Stream>>> shake_hands(std::shared_ptr<TlsStream
 
 Result<std::shared_ptr<ClientTls>> ClientTls::make(const std::filesystem::path& extra_bundle) {
     static constexpr std::string_view kAlpn = "\x08http/1.1";
-    std::shared_ptr<SSL_CTX> context(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
+    std::shared_ptr<SSL_CTX> context = new_tls_context(TLS_client_method());
     const bool made =
-        context && SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION) == 1 &&
-        SSL_CTX_set_default_verify_paths(context.get()) == 1 &&
+        context && SSL_CTX_set_default_verify_paths(context.get()) == 1 &&
         SSL_CTX_set_alpn_protos(context.get(), reinterpret_cast<const unsigned char*>(kAlpn.data()),
                                 static_cast<unsigned>(kAlpn.size())) == 0;  // 0 is its success
     ERR_clear_error();
@@ -50,11 +50,6 @@ Result<std::shared_ptr<ClientTls>> ClientTls::make(const std::filesystem::path& 
                     fmt::format("{}: cannot be read as a PEM file of certificates", extra_bundle.string()));
     }
     SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
-    SSL_CTX_set_options(context.get(), SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION);
-    SSL_CTX_set_mode(context.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
-                                        SSL_MODE_RELEASE_BUFFERS);
-    SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
-    SSL_CTX_set_read_ahead(context.get(), 1);
     return std::shared_ptr<ClientTls>(new ClientTls(std::move(context)));
 }
 

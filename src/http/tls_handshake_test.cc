@@ -6,6 +6,7 @@
 
 #include "http/client.h"
 #include "http/https_testing.h"
+#include "http/socket_pair_testing.h"
 
 namespace gb::http {
 namespace {
@@ -92,18 +93,11 @@ class TlsHandshake : public ::testing::Test {
         io_.run_for(std::chrono::seconds(20));
         EXPECT_TRUE(done);
     }
-    awaitable<std::pair<tcp::socket, tcp::socket>> pair() {
-        tcp::acceptor acceptor(io_, {asio::ip::make_address("127.0.0.1"), 0});
-        tcp::socket one(io_), two(io_);
-        co_await one.async_connect(acceptor.local_endpoint(), asio::use_awaitable);
-        acceptor.accept(two);
-        co_return std::pair(std::move(one), std::move(two));
-    }
     using Streams = std::tuple<Result<std::shared_ptr<Stream>>, Result<std::shared_ptr<Stream>>>;
     // The client's end and the server's.
     awaitable<Streams> shake(Context server, std::string host) {
         using namespace asio::experimental::awaitable_operators;
-        auto [one, two] = co_await pair();
+        auto [one, two] = co_await testing::socket_pair(io_);
         co_return co_await (client_->connect(std::move(one), host, std::chrono::seconds(10)) &&
                             accept_tls(std::move(two), server, "", std::chrono::seconds(10)));
     }
@@ -179,7 +173,7 @@ TEST_F(TlsHandshake, EachCheckIsNamed) {
 TEST_F(TlsHandshake, NamesThatNoServerHas) {
     run([&]() -> awaitable<void> {
         for (const std::string& host : {std::string(), std::string("good.test\0.evil.test", 20)}) {
-            auto [one, two] = co_await pair();
+            auto [one, two] = co_await testing::socket_pair(io_);
             auto client = co_await client_->connect(std::move(one), host, std::chrono::seconds(1));
             EXPECT_FALSE(client);
             if (!client) EXPECT_EQ(client.error().code, ErrorCode::invalid_argument);
@@ -200,7 +194,7 @@ TEST_F(TlsHandshake, OldVersionsAndOtherProtocolsAreRefused) {
         auto [client2, server2] = co_await shake(new_enough, "good.test");
         EXPECT_TRUE(client2);
 
-        auto [one, two] = co_await pair();
+        auto [one, two] = co_await testing::socket_pair(io_);
         const std::string plain = "HTTP/1.1 400 Bad Request\r\n\r\n";
         two.send(asio::buffer(plain));
         auto client3 = co_await client_->connect(std::move(one), "good.test", std::chrono::seconds(10));
@@ -211,11 +205,11 @@ TEST_F(TlsHandshake, OldVersionsAndOtherProtocolsAreRefused) {
 
 TEST_F(TlsHandshake, ASilentPeerHasALimitOfTime) {
     run([&]() -> awaitable<void> {
-        auto [one, two] = co_await pair();
+        auto [one, two] = co_await testing::socket_pair(io_);
         auto client = co_await client_->connect(std::move(one), "good.test", std::chrono::milliseconds(50));
         EXPECT_FALSE(client);
         if (!client) EXPECT_EQ(client.error().code, ErrorCode::deadline_exceeded);
-        auto [three, four] = co_await pair();
+        auto [three, four] = co_await testing::socket_pair(io_);
         auto server =
             co_await accept_tls(std::move(four), authority_.server({}), "", std::chrono::milliseconds(50));
         EXPECT_FALSE(server);
@@ -227,7 +221,7 @@ TEST_F(TlsHandshake, WhatWasReadAlreadyCounts) {
     using namespace asio::experimental::awaitable_operators;
     run([&]() -> awaitable<void> {
         for (const std::size_t most : {1UZ, 7UZ, 100UZ, 100'000UZ}) {
-            auto [one, two] = co_await pair();
+            auto [one, two] = co_await testing::socket_pair(io_);
             auto server = [&]() -> awaitable<Result<std::shared_ptr<Stream>>> {
                 std::string early(most, '\0');
                 auto [ec, n] = co_await two.async_read_some(asio::buffer(early), kTuple);
@@ -239,7 +233,7 @@ TEST_F(TlsHandshake, WhatWasReadAlreadyCounts) {
                 client_->connect(std::move(one), "good.test", std::chrono::seconds(10)) && server());
             EXPECT_TRUE(client && accepted) << most;
         }
-        auto [one, two] = co_await pair();
+        auto [one, two] = co_await testing::socket_pair(io_);
         auto http = co_await accept_tls(std::move(two), authority_.server({}), "GET / HTTP/1.1\r\n\r\n",
                                         std::chrono::seconds(10));
         EXPECT_FALSE(http);

@@ -11,6 +11,7 @@
 #include "base/crypto.h"
 #include "base/log.h"
 #include "http/forward.h"
+#include "http/pass_body.h"
 
 namespace gb::ingress {
 namespace {
@@ -18,7 +19,7 @@ namespace {
 namespace asio = boost::asio;
 using asio::awaitable;
 constexpr auto kFirstRetry = std::chrono::milliseconds(20);  // of a closed port, doubled each time
-constexpr std::uint64_t kLeastSplice = 256 * 1024;  // for less a pipe is not worth its while
+constexpr std::uint64_t kLeastSplice = 256 * 1024;           // for less a pipe is not worth its while
 constexpr auto kLastRetry = std::chrono::milliseconds(320);  // in all about 0.6 s
 
 constexpr std::string_view kTrafficToken = "e2b-traffic-access-token";
@@ -32,7 +33,8 @@ http::RequestHead forward_head(const http::Exchange& exchange, const Route& rout
     http::strip_hop_by_hop(head.headers, upgrade);
     head.headers.remove("Content-Length");
     // Keys of the control plane and of the ingress are none of the sandbox's business.
-    for (std::string_view name : {std::string_view("X-API-Key"), std::string_view("X-Admin-Token"), kTrafficToken})
+    for (std::string_view name :
+         {std::string_view("X-API-Key"), std::string_view("X-Admin-Token"), kTrafficToken})
         head.headers.remove(name);
     std::string peer = exchange.peer.address().to_string();
     std::string_view before = head.headers.get("X-Forwarded-For");
@@ -45,31 +47,9 @@ http::RequestHead forward_head(const http::Exchange& exchange, const Route& rout
             host.replace(at, std::string_view("${PORT}").size(), std::to_string(route.port));
         head.headers.set("Host", host);
     }
-    if (!head.headers.has("X-Forwarded-Proto")) 
+    if (!head.headers.has("X-Forwarded-Proto"))
         head.headers.add("X-Forwarded-Proto", exchange.tls ? "https" : "http");
     return head;
-}
-
-// Request body, client to sandbox. Ends only when the client has gone: the answer decides when an exchange is
-// over.
-awaitable<void> pump_request(http::Exchange& exchange, http::ClientConnection& upstream, bool has_body) {
-    co_await asio::this_coro::throw_if_cancelled(false);
-    const auto cancellation = co_await asio::this_coro::cancellation_state;
-    // The signal comes once and may find this coroutine between two waits: look for it after each.
-    auto over = [&] { return cancellation.cancelled() != asio::cancellation_type::none; };
-    bool sending = has_body;
-    while (has_body) {
-        auto piece = co_await exchange.body.next();
-        if (!piece || over()) co_return;
-        if (piece->empty()) {
-            if (sending) co_await upstream.finish();
-            break;
-        }
-        // A service may answer before it has read everything; its answer still counts.
-        if (sending) sending = (co_await upstream.write(*piece)).has_value();
-        if (over()) co_return;
-    }
-    if (!over()) co_await exchange.response.peer_closed();
 }
 
 enum class Outcome { complete, upgraded, no_answer, cut };
@@ -126,7 +106,8 @@ awaitable<void> send_reply(http::Exchange& exchange, const Reply& reply) {
 
 }  // namespace
 
-awaitable<std::optional<Reply>> Proxy::admit(const http::Exchange& exchange, const Route& route, bool browser) {
+awaitable<std::optional<Reply>> Proxy::admit(const http::Exchange& exchange, const Route& route,
+                                             bool browser) {
     std::optional<Destination> destination = sandboxes_.destination(route.sandbox_id);
     if (!destination) co_return sandbox_not_found(route.sandbox_id, browser);
     const http::Headers& headers = exchange.head.headers;
@@ -167,7 +148,8 @@ awaitable<void> Proxy::handle(http::Exchange& exchange, Route route) {
     const bool browser = is_browser(exchange.head.headers.get("User-Agent"));
     if (route.port == kAgentPort && !agent_path_is_public(exchange.target.path))
         co_return co_await send_reply(exchange, reserved_path());
-    if (auto refused = co_await admit(exchange, route, browser)) co_return co_await send_reply(exchange, *refused);
+    if (auto refused = co_await admit(exchange, route, browser))
+        co_return co_await send_reply(exchange, *refused);
     auto lease = co_await reach(route);
     if (!lease) {
         bool gone = lease.error().code == ErrorCode::not_found || !sandboxes_.is_running(route.sandbox_id);
@@ -191,7 +173,7 @@ awaitable<void> Proxy::pass(http::Exchange& exchange, const Route& route, const 
     Outcome outcome = Outcome::no_answer;
     http::ResponseHead upgraded;
     if (co_await upstream.start(forward_head(exchange, route, host_mask, upgrade), length)) {
-        auto result = co_await (pump_request(exchange, upstream, !length || *length > 0) ||
+        auto result = co_await (http::pass_body(exchange, upstream, !length || *length > 0) ||
                                 pump_response(exchange, upstream, upgraded));
         outcome = result.index() == 1 ? std::get<1>(result) : Outcome::cut;
         if (outcome == Outcome::upgraded && !upgrade) outcome = Outcome::no_answer;  // nobody asked for it

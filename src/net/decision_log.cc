@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <deque>
-#include <iterator>
-#include <sstream>
 #include <utility>
 
 #include <sys/stat.h>
@@ -69,20 +66,6 @@ Status take_lines(int fd, std::uint64_t& offset, std::size_t limit, std::vector<
 }
 
 }  // namespace
-
-std::vector<std::string> last_lines(const std::filesystem::path& log, std::size_t limit) {
-    std::deque<std::string> lines;
-    for (const std::filesystem::path& path : {older(log), log}) {
-        auto text = read_file(path);
-        if (!text) continue;
-        std::istringstream in(*std::move(text));
-        for (std::string line; std::getline(in, line);) {
-            lines.push_back(std::move(line));
-            if (lines.size() > limit) lines.pop_front();
-        }
-    }
-    return {std::make_move_iterator(lines.begin()), std::make_move_iterator(lines.end())};
-}
 
 Result<LogPart> read_lines(const std::filesystem::path& log, std::string_view after, std::size_t limit) {
     Position from;

@@ -15,9 +15,6 @@
 
 namespace gb::net {
 
-// The last `limit` lines of a log that may be written meanwhile, oldest first. None where there is no file.
-std::vector<std::string> last_lines(const std::filesystem::path& log, std::size_t limit);
-
 struct LogPart {
     std::vector<std::string> lines;
     std::string next;  // for the following part

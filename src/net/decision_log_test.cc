@@ -27,16 +27,21 @@ class DecisionLogFiles : public testing::Test {
         std::ofstream out(path, std::ios::app);
         out << text;
     }
+    static std::vector<std::string> lines(const fs::path& log, std::size_t limit) {
+        auto part = read_lines(log, "", limit);
+        EXPECT_TRUE(part) << part.error().message;
+        return part ? part->lines : std::vector<std::string>{};
+    }
     fs::path dir_ = fs::temp_directory_path() / ("gb-log-" + random_id(10));
     fs::path log_ = dir_ / "egress.log", older_ = dir_ / "egress.log.1";
 };
 
-TEST_F(DecisionLogFiles, LastLines) {
-    EXPECT_THAT(last_lines(log_, 10), IsEmpty());
+TEST_F(DecisionLogFiles, TheOlderPartComesFirst) {
+    EXPECT_THAT(lines(log_, 10), IsEmpty());
     write(older_, "1\n2\n");
     write(log_, "3\n4\n");
-    EXPECT_THAT(last_lines(log_, 10), ElementsAre("1", "2", "3", "4"));
-    EXPECT_THAT(last_lines(log_, 3), ElementsAre("2", "3", "4"));
+    EXPECT_THAT(lines(log_, 10), ElementsAre("1", "2", "3", "4"));
+    EXPECT_THAT(lines(log_, 3), ElementsAre("1", "2", "3"));
 }
 
 TEST_F(DecisionLogFiles, PartsFollowEachOtherAcrossARotation) {
@@ -88,8 +93,8 @@ TEST_F(DecisionLogFiles, MovesWhole) {
     write(older_, "1\n");
     write(log_, "2\n");
     ASSERT_OK(move_log(log_, dir_ / "gone.log"));
-    EXPECT_THAT(last_lines(dir_ / "gone.log", 9), ElementsAre("1", "2"));
-    EXPECT_THAT(last_lines(log_, 9), IsEmpty());
+    EXPECT_THAT(lines(dir_ / "gone.log", 9), ElementsAre("1", "2"));
+    EXPECT_THAT(lines(log_, 9), IsEmpty());
 }
 
 }  // namespace

@@ -7,7 +7,6 @@
 #include <linux/netfilter/nfnetlink_log.h>
 #include <sys/socket.h>
 
-#include <fcntl.h>
 #include <fmt/format.h>
 
 #include "base/clock.h"
@@ -34,9 +33,7 @@ DecisionReader::DecisionReader(UniqueFd fd) : fd_(std::move(fd)), buffer_(kReadB
 
 Result<DecisionReader> DecisionReader::open(std::uint16_t group) {
     GB_TRY_ASSIGN(NetlinkSocket socket, NetlinkSocket::open(NETLINK_NETFILTER));
-    int size = kReceiveBuffer;
-    if (::setsockopt(socket.fd(), SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof size) != 0)
-        ::setsockopt(socket.fd(), SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
+    socket.set_receive_buffer(kReceiveBuffer);
 
     nfulnl_msg_config_cmd bind{.command = NFULNL_CFG_CMD_BIND};
     NetlinkMessage first = config(group);
@@ -51,8 +48,7 @@ Result<DecisionReader> DecisionReader::open(std::uint16_t group) {
         .put_be16(NFULA_CFG_FLAGS, NFULNL_CFG_F_SEQ);
     GB_TRY(socket.request(second, fmt::format("configure packet log group {}", group)));
 
-    UniqueFd fd = socket.release();
-    if (::fcntl(fd.get(), F_SETFL, O_NONBLOCK) != 0) return fail_errno("make packet log socket non-blocking");
+    GB_TRY_ASSIGN(UniqueFd fd, socket.release_for_reading());
     return DecisionReader(std::move(fd));
 }
 

@@ -7,8 +7,6 @@
 #include <linux/netfilter/nfnetlink_conntrack.h>
 #include <sys/socket.h>
 
-#include <fcntl.h>
-
 #include "base/clock.h"
 #include "net/conntrack_message.h"
 #include "net/netlink.h"
@@ -26,9 +24,7 @@ FlowReader::FlowReader(UniqueFd fd) : fd_(std::move(fd)), buffer_(kReadBuffer) {
 
 Result<FlowReader> FlowReader::open() {
     GB_TRY_ASSIGN(NetlinkSocket socket, NetlinkSocket::open(NETLINK_NETFILTER));
-    const int size = kReceiveBuffer;
-    if (::setsockopt(socket.fd(), SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof size) != 0)
-        ::setsockopt(socket.fd(), SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
+    socket.set_receive_buffer(kReceiveBuffer);
     // One without an address of its own is left out of what is told to all.
     sockaddr_nl own{};
     own.nl_family = AF_NETLINK;
@@ -37,8 +33,7 @@ Result<FlowReader> FlowReader::open() {
     const int group = NFNLGRP_CONNTRACK_DESTROY;
     if (::setsockopt(socket.fd(), SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &group, sizeof group) != 0)
         return fail_errno("subscribe to ends of connections");
-    UniqueFd fd = socket.release();
-    if (::fcntl(fd.get(), F_SETFL, O_NONBLOCK) != 0) return fail_errno("make connection socket non-blocking");
+    GB_TRY_ASSIGN(UniqueFd fd, socket.release_for_reading());
     return FlowReader(std::move(fd));
 }
 

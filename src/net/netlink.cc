@@ -7,6 +7,8 @@
 #include <linux/netfilter/nfnetlink.h>
 #include <sys/socket.h>
 
+#include <fcntl.h>
+
 namespace gb::net {
 namespace {
 
@@ -142,6 +144,16 @@ Result<NetlinkSocket> NetlinkSocket::open(int protocol) {
     timeval limit{.tv_sec = 10, .tv_usec = 0};  // the kernel answers at once; this bounds the impossible
     ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     return NetlinkSocket(std::move(fd));
+}
+
+void NetlinkSocket::set_receive_buffer(int bytes) {
+    if (::setsockopt(fd_.get(), SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes) != 0)
+        ::setsockopt(fd_.get(), SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+}
+
+Result<UniqueFd> NetlinkSocket::release_for_reading() {
+    if (::fcntl(fd_.get(), F_SETFL, O_NONBLOCK) != 0) return fail_errno("make netlink socket non-blocking");
+    return std::move(fd_);
 }
 
 Status NetlinkSocket::send(std::string_view bytes, std::string_view what) {

@@ -90,7 +90,10 @@ class NetlinkSocket {
                 const std::function<void(const Message&)>& each);
 
     [[nodiscard]] int fd() const { return fd_.get(); }
-    UniqueFd release() { return std::move(fd_); }
+    // For what the kernel sends unasked: a receive buffer of that many bytes, if it may be; then the socket
+    // itself, non-blocking, when it is to be read only.
+    void set_receive_buffer(int bytes);
+    Result<UniqueFd> release_for_reading();
 
   private:
     explicit NetlinkSocket(UniqueFd fd) : fd_(std::move(fd)) {}

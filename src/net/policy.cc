@@ -141,10 +141,15 @@ std::string_view to_string(Verdict verdict) {
     return "deny";
 }
 
+std::optional<std::string> closed_to_all(const Ceiling& ceiling, Ipv4 address) {
+    if (narrowest(kClosed, address) != nullptr) return "private";
+    if (const Cidr* c = narrowest(ceiling.closed, address)) return "closed " + to_string(*c);
+    return std::nullopt;
+}
+
 Ruling judge(const EgressPolicy& policy, const Ceiling& ceiling, Ipv4 address,
              std::optional<std::string_view> name) {
-    if (narrowest(kClosed, address) != nullptr) return deny("private");
-    if (const Cidr* c = narrowest(ceiling.closed, address)) return deny("closed " + to_string(*c));
+    if (auto rule = closed_to_all(ceiling, address)) return deny(*std::move(rule));
     if (name)
         if (const NamePattern* n = matching(ceiling.closed_names, *name))
             return deny("closed " + to_string(*n));

@@ -81,6 +81,10 @@ struct Ruling {
     [[nodiscard]] bool allowed() const { return verdict == Verdict::allow; }
 };
 
+// Why nobody reaches the address, whatever a policy says, names or the operator's lists of what leaves:
+// "private" or "closed <block>".
+std::optional<std::string> closed_to_all(const Ceiling& ceiling, Ipv4 address);
+
 // A connection to `address`. `name`, canonical, is given where a name was asked for and this server itself
 // resolved it to the address: only then may the address be allowed for the name's sake.
 Ruling judge(const EgressPolicy& policy, const Ceiling& ceiling, Ipv4 address,
