@@ -113,10 +113,6 @@ class FakeNode : public Node {
         return EffectiveNetwork{.allow_out = networks[id].allow_out, .deny_out = networks[id].deny_out};
     }
     void use_secrets(SecretSource source) override { secrets = std::move(source); }
-    Result<std::vector<std::string>> decisions(const std::string& id, std::size_t limit) override {
-        GB_TRY_ASSIGN(DecisionPage page, decisions_after(id, "", limit));
-        return std::move(page.lines);
-    }
     Result<DecisionPage> decisions_after(const std::string& id, const std::string& after,
                                          std::size_t limit) override {
         const std::vector<std::string>& all = decision_lines[id];

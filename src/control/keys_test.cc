@@ -7,23 +7,14 @@
 #include "base/crypto.h"
 #include "base/file.h"
 #include "base/ids.h"
+#include "control/store_fixture.h"
 
 namespace gb {
 namespace {
 
-class KeysTest : public ::testing::Test {
+class KeysTest : public StoreFixture {
   protected:
-    void SetUp() override {
-        ASSERT_TRUE(make_dirs(dir_));
-        auto store = open_sqlite_store(dir_ / "db");
-        ASSERT_TRUE(store);
-        store_ = *std::move(store);
-    }
-    void TearDown() override { ASSERT_TRUE(remove_tree(dir_)); }
     std::string key() { return read_file(dir_ / "key")->substr(0, 44); }
-
-    std::filesystem::path dir_ = std::filesystem::temp_directory_path() / ("gb-keys-" + random_id(10));
-    std::unique_ptr<Store> store_;
 };
 
 TEST_F(KeysTest, TheDefaultKeyIsMadeOnceAndWorks) {

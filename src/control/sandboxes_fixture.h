@@ -17,19 +17,17 @@
 #include "base/ids.h"
 #include "control/fake_node.h"
 #include "control/sandboxes.h"
+#include "control/store_fixture.h"
 
 namespace gb {
 
 namespace asio = boost::asio;
 using asio::awaitable;
 
-class SandboxesTest : public ::testing::Test {
+class SandboxesTest : public StoreFixture {
   protected:
     void SetUp() override {
-        ASSERT_TRUE(make_dirs(dir_));
-        auto store = open_sqlite_store(dir_ / "db");
-        ASSERT_TRUE(store);
-        store_ = *std::move(store);
+        ASSERT_NO_FATAL_FAILURE(StoreFixture::SetUp());
         ASSERT_TRUE(store_->add_team(team_));
         ASSERT_TRUE(store_->add_team(other_));
         open();
@@ -49,8 +47,7 @@ class SandboxesTest : public ::testing::Test {
     void TearDown() override {
         pool_.join();
         sandboxes_.reset();
-        store_.reset();
-        ASSERT_TRUE(remove_tree(dir_));
+        StoreFixture::TearDown();
     }
 
     void run(std::function<awaitable<void>()> body) {
@@ -94,10 +91,8 @@ class SandboxesTest : public ::testing::Test {
         return store_->runs(team_.id, 0, INT64_MAX).value_or(std::vector<SandboxRun>{});
     }
 
-    std::filesystem::path dir_ = std::filesystem::temp_directory_path() / ("gb-control-" + random_id(10));
     asio::io_context io_;
     asio::thread_pool pool_{2};
-    std::unique_ptr<Store> store_;
     FakeNode node_;
     std::shared_ptr<const Sealer> sealer_;
     Retention retention_;

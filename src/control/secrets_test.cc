@@ -7,17 +7,15 @@
 
 #include "base/file.h"
 #include "base/ids.h"
+#include "control/store_fixture.h"
 
 namespace gb {
 namespace {
 
-class SecretsTest : public ::testing::Test {
+class SecretsTest : public StoreFixture {
   protected:
     void SetUp() override {
-        ASSERT_TRUE(make_dirs(dir_));
-        auto store = open_sqlite_store(dir_ / "db");
-        ASSERT_TRUE(store);
-        store_ = *std::move(store);
+        ASSERT_NO_FATAL_FAILURE(StoreFixture::SetUp());
         ASSERT_TRUE(store_->add_team({"t1", "One", "one", "pro"}));
         ASSERT_TRUE(store_->add_team({"t2", "Two", "two", "pro"}));
         SandboxRecord mine, other;
@@ -27,12 +25,6 @@ class SecretsTest : public ::testing::Test {
         other.team_id = "t2";
         ASSERT_TRUE(store_->commit({.put_sandboxes = {mine, other}}));
     }
-    void TearDown() override {
-        store_.reset();
-        ASSERT_TRUE(remove_tree(dir_));
-    }
-    std::filesystem::path dir_ = std::filesystem::temp_directory_path() / ("gb-secrets-" + random_id(10));
-    std::unique_ptr<Store> store_;
     const Sealer sealer_ = Sealer(random_bytes(32));
 };
 

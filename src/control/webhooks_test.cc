@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/ids.h"
 #include "control/events.h"
+#include "control/store_fixture.h"
 #include "http/server.h"
 
 namespace gb {
@@ -30,13 +31,10 @@ struct Request {
 };
 
 // A store, a receiver and the deliveries between them, on one thread.
-class WebhooksTest : public ::testing::Test {
+class WebhooksTest : public StoreFixture {
   protected:
     void SetUp() override {
-        ASSERT_TRUE(make_dirs(dir_));
-        auto store = open_sqlite_store(dir_ / "db");
-        ASSERT_TRUE(store);
-        store_ = *std::move(store);
+        ASSERT_NO_FATAL_FAILURE(StoreFixture::SetUp());
         ASSERT_TRUE(store_->add_team({"t1", "One", "one", "pro"}));
         receiver_ = std::make_unique<http::Server>(
             io_.get_executor(),
@@ -53,8 +51,7 @@ class WebhooksTest : public ::testing::Test {
         receiver_.reset();
         io_.restart();
         io_.poll();
-        store_.reset();
-        ASSERT_TRUE(remove_tree(dir_));
+        StoreFixture::TearDown();
     }
 
     void start() {
@@ -122,10 +119,8 @@ class WebhooksTest : public ::testing::Test {
         co_await exchange.response.send(status, std::move(headers), answer);
     }
 
-    std::filesystem::path dir_ = std::filesystem::temp_directory_path() / ("gb-webhooks-" + random_id(10));
     asio::io_context io_{1};
     asio::thread_pool readers_{2};
-    std::unique_ptr<Store> store_;
     std::unique_ptr<http::Server> receiver_;
     std::uint16_t port_ = 0;
     WebhookOptions options_;

@@ -206,7 +206,7 @@ class RestartTest : public ::testing::Test {
     static std::vector<std::string> decisions(Server& server, const std::string& id,
                                               const std::vector<std::string>& parts) {
         for (int tries = 0;; ++tries) {
-            std::vector<std::string> lines = *server.node().decisions(id, 100);
+            std::vector<std::string> lines = server.node().decisions_after(id, "", 100)->lines;
             const bool found = std::ranges::any_of(lines, [&](const std::string& line) {
                 return std::ranges::all_of(parts,
                                            [&](const std::string& part) { return line.contains(part); });

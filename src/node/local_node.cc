@@ -165,16 +165,15 @@ Status LocalNode::start_egress() {
         egress.resolvers = egress::upstreams_of_resolv_conf(read_file("/etc/resolv.conf").value_or(""));
     }
     for (const std::string& text : options_.network.resolvers) {
-        auto where = net::parse_authority(text);
-        if (!where || where->host.kind != net::Host::Kind::ipv4)
+        auto where = egress::parse_endpoint(text);
+        if (!where)
             return fail(ErrorCode::invalid_argument,
-                        fmt::format("resolver '{}' is not an IPv4 address with an optional port", text));
-        egress.resolvers.push_back({where->host.address, where->port.value_or(53)});
+                        fmt::format("resolver '{}': {}", text, where.error().message));
+        egress.resolvers.push_back(*where);
     }
     options_.network.resolvers.clear();
     for (const egress::DnsEndpoint& server : egress.resolvers)
-        options_.network.resolvers.push_back(
-            fmt::format("{}:{}", net::to_string(server.address), server.port));
+        options_.network.resolvers.push_back(to_string(server));
     GB_TRY_ASSIGN(egress_, egress::EgressService::start(std::move(egress)));
     return {};
 }
@@ -724,12 +723,6 @@ Result<fs::path> LocalNode::decision_log_of(const std::string& id) const {
     }
     return fail(ErrorCode::not_found,
                 fmt::format("no sandbox '{}' on this machine, and no decisions of it", id));
-}
-
-Result<std::vector<std::string>> LocalNode::decisions(const std::string& id, std::size_t limit) {
-    if (auto machine = find(id)) return machine->decisions(limit);
-    GB_TRY_ASSIGN(const fs::path log, decision_log_of(id));
-    return net::last_lines(log, limit);
 }
 
 Result<DecisionPage> LocalNode::decisions_after(const std::string& id, const std::string& after,

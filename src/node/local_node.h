@@ -57,7 +57,6 @@ class LocalNode final : public Node {
     boost::asio::awaitable<Status> set_network(std::string id, NetworkRequest network) override;
     Result<EffectiveNetwork> network(const std::string& id) override;
     void use_secrets(SecretSource source) override;
-    Result<std::vector<std::string>> decisions(const std::string& id, std::size_t limit) override;
     Result<DecisionPage> decisions_after(const std::string& id, const std::string& after,
                                          std::size_t limit) override;
     void on_exit(std::function<void(std::string, std::string)> callback) override {

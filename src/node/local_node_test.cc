@@ -18,7 +18,7 @@ TEST_F(LocalNodeTest, MemoryDiskAndIdentityComeBackAndThePauseLeavesOnlyFiles) {
         EXPECT_TRUE(fs::exists(file(name))) << name;
     EXPECT_EQ(pause().error().code, ErrorCode::not_found);
     EXPECT_EQ(get("/dev/shm/memory").error().code, ErrorCode::not_found);
-    EXPECT_TRUE(node_->decisions(id_, 10).has_value());
+    EXPECT_TRUE(node_->decisions_after(id_, "", 10).has_value());
 
     ASSERT_OK(resume());
     EXPECT_EQ(held(), Ids{id_ + "+"});

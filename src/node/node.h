@@ -222,10 +222,8 @@ class Node {
     // sandbox.
     virtual void use_secrets(SecretSource source) = 0;
 
-    // The last `limit` lines of the sandbox's decision log, each a JSON object; also of one that is gone.
-    virtual Result<std::vector<std::string>> decisions(const std::string& id, std::size_t limit) = 0;
-    // At most `limit` lines that follow those of an earlier page; with an empty `after` from the first that
-    // is kept.
+    // Of the decision log of a sandbox, also of one that is gone: at most `limit` lines that follow those of
+    // an earlier page; with an empty `after` from the first that is kept.
     virtual Result<DecisionPage> decisions_after(const std::string& id, const std::string& after,
                                                  std::size_t limit) = 0;
 

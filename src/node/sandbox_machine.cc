@@ -442,8 +442,7 @@ Status SandboxMachine::open_egress(const net::EgressPolicy& policy) {
     parts.sockets = slot_->take_egress_sockets();
     parts.socket = [this] { return socket(); };
     parts.decided = [this](const net::Decision& decision) { record(decision); };
-    parts.secrets = [source = parts_.secrets, id = id_](std::string_view name) -> Result<std::string> {
-        if (!source) return fail(ErrorCode::not_found, "this server has no secrets");
+    parts.secrets = [source = parts_.secrets, id = id_](std::string_view name) {
         return source(id, std::string(name));
     };
     GB_TRY_ASSIGN(auto port, parts_.egress.attach(std::move(parts)));
@@ -558,12 +557,6 @@ void SandboxMachine::record_locked() {
 void SandboxMachine::record(const net::Decision& decision) {
     std::lock_guard lock(mutex_);
     if (log_) (void)log_->append(std::span(&decision, 1));
-}
-
-Result<std::vector<std::string>> SandboxMachine::decisions(std::size_t limit) {
-    record_decisions();
-    // Needs no lock: the files only grow, or move away as a whole.
-    return net::last_lines(folder_.log(), limit);
 }
 
 }  // namespace gb

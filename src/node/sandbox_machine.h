@@ -98,7 +98,6 @@ class SandboxMachine {
     // Moves what waits in the kernel into the log.
     void record_decisions();
     void record(const net::Decision& decision);  // one that was made outside of the slot
-    Result<std::vector<std::string>> decisions(std::size_t limit);
 
   private:
     SandboxMachine(const Parts& parts, std::string id, const StoredTemplate& from)

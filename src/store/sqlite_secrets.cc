@@ -20,6 +20,18 @@ SecretRecord read_secret(SQLite::Statement& q) {
             q.getColumn(7).getInt64()};
 }
 
+// The first that `which` finds, which follows "FROM secret" and has two parameters.
+Result<std::optional<SecretRecord>> find_secret(SqliteDatabase& db, const char* which, std::string_view first,
+                                                std::string_view second) {
+    std::optional<SecretRecord> out;
+    GB_TRY(db.read("look up a secret", [&](SqliteConnection& connection) {
+        auto q = connection.prepare(std::string("SELECT ") + kColumns + " FROM secret " + which);
+        SQLite::bind(*q, std::string(first), std::string(second));
+        if (q->executeStep()) out = read_secret(*q);
+    }));
+    return out;
+}
+
 }  // namespace
 
 Status SqliteStore::add_secret(const SecretRecord& r) {
@@ -72,29 +84,15 @@ Result<std::size_t> SqliteStore::count_secrets(std::string_view team_id) {
 
 Result<std::optional<SecretRecord>> SqliteStore::secret(std::string_view team_id,
                                                         std::string_view id_or_name) {
-    std::optional<SecretRecord> out;
-    GB_TRY(db_.read("look up a secret", [&](SqliteConnection& db) {
-        auto q = db.prepare(
-            std::string("SELECT ") + kColumns +
-            " FROM secret s WHERE s.team_id = ?1 AND (s.id = ?2 OR s.name = ?2) ORDER BY s.id = ?2 "
-            "DESC LIMIT 1");
-        SQLite::bind(*q, std::string(team_id), std::string(id_or_name));
-        if (q->executeStep()) out = read_secret(*q);
-    }));
-    return out;
+    return find_secret(
+        db_, "s WHERE s.team_id = ?1 AND (s.id = ?2 OR s.name = ?2) ORDER BY s.id = ?2 DESC LIMIT 1", team_id,
+        id_or_name);
 }
 
 Result<std::optional<SecretRecord>> SqliteStore::secret_for(std::string_view sandbox_id,
                                                             std::string_view name) {
-    std::optional<SecretRecord> out;
-    GB_TRY(db_.read("look up a secret", [&](SqliteConnection& db) {
-        auto q = db.prepare(
-            std::string("SELECT ") + kColumns +
-            " FROM secret s JOIN sandbox b ON b.team_id = s.team_id WHERE b.id = ? AND s.name = ?");
-        SQLite::bind(*q, std::string(sandbox_id), std::string(name));
-        if (q->executeStep()) out = read_secret(*q);
-    }));
-    return out;
+    return find_secret(db_, "s JOIN sandbox b ON b.team_id = s.team_id WHERE b.id = ?1 AND s.name = ?2",
+                       sandbox_id, name);
 }
 
 }  // namespace gb
