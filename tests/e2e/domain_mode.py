@@ -20,12 +20,14 @@ DOMAIN = "glovebox.test"
 
 
 class Authority:
-    """Signs certificates; what it needs is in one folder."""
+    """Signs certificates; what it needs is in one folder, where one that is there already is used again."""
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, days: int = 2):
         self.folder = folder
         self.certificate = folder / "ca.pem"
-        self._openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+        if self.certificate.exists():
+            return
+        self._openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", days,
                       "-subj", "/CN=Glovebox test authority", "-keyout", folder / "ca.key", "-out", self.certificate,
                       "-addext", "basicConstraints=critical,CA:TRUE", "-addext", "keyUsage=critical,keyCertSign")
 
