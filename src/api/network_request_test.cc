@@ -82,7 +82,7 @@ TEST(NetworkUpdate, WhatIsMalformedOrNotSupportedNamesTheField) {
              {R"({"rules":{"a.com":[{"transform":{"headers":["x"]}}]}})", "transform.headers"},
              {R"({"rules":{"a.com":[{"transform":{"headers":{"A":1}}}]}})", "transform.headers.A"},
              {R"({"rules":{"a.com":[{"transform":{"headers":{"A":"${e2b.identity.tokens.x}"}}}]}})",
-              "identity"},
+              "unknown placeholder"},
              {R"({"rules":{"a..com":[]}})", "a..com"},
              {R"({"rules":{"a.com":[],"A.COM":[]}})", "twice"},
              {R"({"egressProxy":"x:1"})", "egressProxy"},

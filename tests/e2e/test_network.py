@@ -26,7 +26,7 @@ WAYS = {
     "udp": ("python3 -c \"import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(3); "
             "s.connect(('{host}', 9)); s.send(b'x'); s.recv(1)\"", "udp"),
     "icmp": ("ping -c 1 -W 2 {host}", "icmp"),
-    "dns": ("python3 -c \"import socket; socket.gethostbyname('example.com')\"", "udp"),
+    "dns": ("python3 -c \"import socket; socket.gethostbyname('example.com')\"", "dns"),
     "ipv6": ("ip -6 addr add 2001:db8::2/64 dev eth0 nodad; ip -6 route add default dev eth0; "
              "ip -6 neigh add 2001:db8::9 lladdr 02:67:62:00:00:01 dev eth0; "
              "curl -6 -sS --max-time 3 'http://[2001:db8::9]:80/'", "tcp"),
