@@ -68,7 +68,7 @@ class Internet:
         ip("-n", host, "route", "add", "default", "via", WAN[1])
         for address in ADDRESSES:
             ip("-n", net, "addr", "add", f"{address}/32", "dev", "lo")
-        certificate, key = authority.sign("internet", CERTIFIED)
+        certificate, key = authority.sign("internet", CERTIFIED, folder)
         self.log_path = folder / "internet.log"
         self.log_path.touch()
         self.process = subprocess.Popen([*enter(net), sys.executable, str(Path(__file__).with_name("internet_server.py")),
