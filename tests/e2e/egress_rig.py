@@ -7,6 +7,7 @@ from conftest import eventually
 from e2b import CommandExitException, Sandbox
 
 ALL = "0.0.0.0/0"
+REFUSED = (7, 35, 56)  # curl's ends: refused, reset before TLS was there, reset after it had asked
 LISTED = {"deny_out": [ALL], "allow_out": [
     "ok.example.com", "*.sub.example.com", "alias.example.com", "inward.example.com", "loop.example.com", "slow.example.com",
     "*.rebind.example.com", "*.moves.example.com", "private.example.com", "meta.example.com", "mixed.example.com", "8.8.8.8"]}
