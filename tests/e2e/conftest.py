@@ -45,6 +45,11 @@ class Server:
     def log(self) -> str:
         return (self.data / "log").read_text()
 
+    @property
+    def connection(self) -> dict[str, str]:
+        """For the official client, beside the options of a call."""
+        return {"api_key": self.key, "api_url": self.url, "sandbox_url": self.url}
+
     def variables(self) -> dict[str, str]:
         return {"E2B_API_KEY": self.key, "E2B_API_URL": self.url, "E2B_SANDBOX_URL": self.url}
 
@@ -112,6 +117,23 @@ def internet():
 
     with tempfile.TemporaryDirectory() as folder, control_server(Path(folder) / "log") as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def net():
+    """A host with a whole internet of ours behind it: internet.py."""
+    from internet import internet as stand_in
+
+    with stand_in() as there:
+        yield there
+
+
+@pytest.fixture(scope="session")
+def host(net):
+    """The server on that host, whose operator has closed something."""
+    running = net.serve("closed = ['203.0.113.12', '*.closed.example.com']\n")
+    yield running
+    running.close()
 
 
 @pytest.fixture(scope="session")

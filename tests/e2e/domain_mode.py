@@ -20,24 +20,25 @@ DOMAIN = "glovebox.test"
 
 
 class Authority:
-    """Signs certificates; what it needs is in one folder."""
+    """Signs certificates; what it needs is in one folder, where one that is there already is used again."""
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, days: int = 2):
         self.folder = folder
         self.certificate = folder / "ca.pem"
-        self._openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+        if self.certificate.exists():
+            return
+        self._openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", days,
                       "-subj", "/CN=Glovebox test authority", "-keyout", folder / "ca.key", "-out", self.certificate,
                       "-addext", "basicConstraints=critical,CA:TRUE", "-addext", "keyUsage=critical,keyCertSign")
 
-    def sign(self, name: str, alternatives: str = f"DNS:{DOMAIN},DNS:*.{DOMAIN}") -> tuple[Path, Path]:
-        """A certificate and key, of itself for the domain and everything below it."""
-        key, request, out = (self.folder / f"{name}.{end}" for end in ("key", "csr", "pem"))
-        extensions = self.folder / f"{name}.ext"
+    def sign(self, name: str, alternatives: str = f"DNS:{DOMAIN},DNS:*.{DOMAIN}", folder: Path | None = None) -> tuple[Path, Path]:
+        """A certificate and key, of itself for the domain and everything below it; in that folder, or beside the authority."""
+        key, request, out, extensions = ((folder or self.folder) / f"{name}.{end}" for end in ("key", "csr", "pem", "ext"))
         extensions.write_text(f"subjectAltName={alternatives}\nextendedKeyUsage=serverAuth\n")
         self._openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={name}",
                       "-keyout", key, "-out", request)
         self._openssl("x509", "-req", "-in", request, "-CA", self.certificate, "-CAkey", self.folder / "ca.key",
-                      "-CAcreateserial", "-days", "1", "-extfile", extensions, "-out", out)
+                      "-set_serial", random.getrandbits(63), "-days", "1", "-extfile", extensions, "-out", out)
         return out, key
 
     @staticmethod

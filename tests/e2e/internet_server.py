@@ -2,76 +2,33 @@
 
     internet_server.py CERTIFICATE KEY LOG
 
-Every question and every request is a line of JSON in LOG."""
+Every question and every request is a line of JSON in LOG. HTTP, the same on port 80 and by TLS on 443, has /sse, /slow, /chunked,
+/bytes (1 MiB), /echo (of the body), /generate_204 and websockets; every other path shows the request's headers. Port 1080 is SOCKS5
+with a password, 1081 without; 22, 853 and 8443 (TCP), 123 and 443 (UDP) echo."""
 import asyncio
 import base64
+import functools
 import hashlib
 import json
-import socket
 import ssl
-import struct
 import sys
 import time
 
-from internet_server_password import PASSWORD
+import internet_dns
+import internet_socks
 
-NAMES = {
-    "ok.example.com": ["203.0.113.10"],
-    "api.example.com": ["203.0.113.14"],
-    "deep.sub.example.com": ["203.0.113.10"],
-    "other.example.com": ["203.0.113.11"],
-    "evil.example.net": ["203.0.113.12"],
-    "wrong.example.org": ["203.0.113.10"],  # the certificate is not for it
-    "private.example.com": ["10.0.0.5"],
-    "meta.example.com": ["169.254.169.254"],
-    "mixed.example.com": ["10.0.0.5", "203.0.113.10"],
-    "proxy.example.com": ["203.0.113.20"],
-    "connectivitycheck.gstatic.com": ["203.0.113.13"],
-}
-REBIND = "rebind.example.com"  # public the first time, private from then on
 REDIRECTS = {"1.1.1.1": 301, "8.8.8.8": 302}
 log_file = open(sys.argv[3], "a", buffering=1)
-asked: dict[str, int] = {}
 
 
 def log(**what) -> None:
     log_file.write(json.dumps({"time": time.time(), **what}) + "\n")
 
 
-# DNS: one question, A records.
-
-def answer(query: bytes) -> bytes:
-    at, labels = 12, []
-    while query[at]:
-        labels.append(query[at + 1:at + 1 + query[at]].decode("latin-1"))
-        at += query[at] + 1
-    question = query[12:at + 5]
-    kind = struct.unpack(">H", query[at + 1:at + 3])[0]
-    name = ".".join(labels).lower()
-    asked[name] = asked.get(name, 0) + 1
-    log(kind="dns", name=name, type=kind)
-    addresses = NAMES.get(name)
-    if name == REBIND:
-        addresses = ["203.0.113.10"] if asked[name] == 1 else ["127.0.0.1"]
-    if name == "cname.example.com":
-        addresses = NAMES["ok.example.com"]
-    rcode = 0 if addresses else 3
-    records = [socket.inet_aton(a) for a in addresses or []] if kind == 1 else []
-    out = query[:2] + struct.pack(">HHHHH", 0x8180 | rcode, 1, len(records), 0, 0) + question
-    for record in records:
-        out += b"\xc0\x0c" + struct.pack(">HHIH", 1, 1, 1 if name == REBIND else 60, 4) + record
-    return out
-
-
-class Dns(asyncio.DatagramProtocol):
+class Echo(asyncio.DatagramProtocol):
     def connection_made(self, transport):
         self.transport = transport
 
-    def datagram_received(self, data, peer):
-        self.transport.sendto(answer(data), peer)
-
-
-class Echo(Dns):
     def datagram_received(self, data, peer):
         log(kind="udp", port=self.transport.get_extra_info("sockname")[1])
         self.transport.sendto(data, peer)
@@ -105,7 +62,8 @@ async def read_body(reader, headers) -> bytes:
 
 async def http(reader, writer):
     tls = writer.get_extra_info("ssl_object")
-    address = writer.get_extra_info("sockname")[0]
+    address, port = writer.get_extra_info("sockname")
+    log(kind="connection", address=address, port=port)
     try:
         while True:
             method, target, headers = await read_head(reader)
@@ -123,6 +81,13 @@ async def http(reader, writer):
                     await writer.drain()
                     await asyncio.sleep(0.5)
                 return
+            if path == "/chunked":
+                writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+                for piece in (b"one ", b"\xff\0two ", b"three"):
+                    writer.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+                    await writer.drain()
+                writer.write(b"0\r\n\r\n")
+                continue
             if path == "/slow":
                 writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
                 for _ in range(1000):
@@ -172,69 +137,24 @@ async def echo(reader, writer):
         writer.close()
 
 
-async def dns_tcp(reader, writer):
-    try:
-        while True:
-            size = struct.unpack(">H", await reader.readexactly(2))[0]
-            out = answer(await reader.readexactly(size))
-            writer.write(struct.pack(">H", len(out)) + out)
-    except (asyncio.IncompleteReadError, ConnectionError):
-        writer.close()
-
-
-async def socks(reader, writer):
-    """User "guest" with the password; it resolves names by the table above."""
-    try:
-        count = (await reader.readexactly(2))[1]
-        if 2 not in await reader.readexactly(count):
-            writer.write(b"\x05\xff")
-            return
-        writer.write(b"\x05\x02")
-        user = await reader.readexactly((await reader.readexactly(2))[1])
-        password = await reader.readexactly((await reader.readexactly(1))[0])
-        good = user == b"guest" and password.decode() == PASSWORD
-        writer.write(b"\x01" + (b"\0" if good else b"\1"))
-        if not good:
-            return
-        kind = (await reader.readexactly(4))[3]
-        if kind == 3:
-            target = (await reader.readexactly((await reader.readexactly(1))[0])).decode()
-        else:
-            target = socket.inet_ntoa(await reader.readexactly(4))
-        port = struct.unpack(">H", await reader.readexactly(2))[0]
-        log(kind="socks", target=target, port=port)
-        upstream, out = await asyncio.open_connection(NAMES.get(target, [target])[0], port)
-        writer.write(b"\x05\0\0\x01" + bytes(6))
-
-        async def pump(source, sink):
-            while data := await source.read(65536):
-                sink.write(data)
-                await sink.drain()
-            sink.close()
-
-        await asyncio.gather(pump(reader, out), pump(upstream, writer))
-    except (asyncio.IncompleteReadError, OSError):
-        pass
-    finally:
-        writer.close()
-
-
 async def main():
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(sys.argv[1], sys.argv[2])
 
     def on_name(connection, name, _):
         connection.sni = name
+        log(kind="hello", sni=name)
 
     context.sni_callback = on_name
     loop = asyncio.get_running_loop()
-    for protocol, port in ((Dns, 53), (Echo, 123), (Echo, 443)):
-        for address in ("203.0.113.53", "1.1.1.1", "8.8.8.8", "203.0.113.12"):
+    for protocol, port in ((lambda: internet_dns.Datagrams(log), 53), (Echo, 123), (Echo, 443)):
+        for address in ("203.0.113.53", "1.1.1.1", "8.8.8.8", "203.0.113.12"):  # answers come from where the question went
             await loop.create_datagram_endpoint(protocol, local_addr=(address, port))
     await asyncio.start_server(http, "0.0.0.0", 443, ssl=context, backlog=1024)
     await asyncio.start_server(http, "0.0.0.0", 80, backlog=1024)
-    await asyncio.start_server(dns_tcp, "0.0.0.0", 53)
-    await asyncio.start_server(socks, "0.0.0.0", 1080)
+    await asyncio.start_server(functools.partial(internet_dns.serve_tcp, log=log), "0.0.0.0", 53)
+    for method, port in ((internet_socks.WITH_PASSWORD, 1080), (internet_socks.WITHOUT, 1081)):
+        await asyncio.start_server(functools.partial(internet_socks.serve, log=log, method=method), "0.0.0.0", port)
     for port in (22, 853, 8443):
         await asyncio.start_server(echo, "0.0.0.0", port, backlog=1024)
     log(kind="ready")

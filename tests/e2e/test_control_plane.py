@@ -33,7 +33,7 @@ def test_bad_bodies_are_400_and_name_the_field(server, body, field):
     assert status == 400 and answer["code"] == 400 and field in answer["message"]
 
 
-def test_unknown_routes_and_methods_answer_json(server):
+def test_n33_unknown_routes_and_methods_answer_json(server):
     assert server.request("GET", "/nope")[:2] == (404, {"code": 404, "message": "no such route: GET /nope"})
     status, body, _ = server.request("PUT", "/sandboxes")
     assert status == 405 and body["code"] == 405
@@ -107,7 +107,7 @@ def test_timeouts_move_both_ways_and_connect_only_extends(server):
         sandbox.kill()
 
 
-def test_a_sandbox_needs_its_token(server, base):
+def test_n26_a_sandbox_needs_its_token(server, base):
     headers = {"E2b-Sandbox-Id": base.sandbox_id, "E2b-Sandbox-Port": "49983", "Content-Type": "application/json"}
     status, body, _ = server.request("POST", "/process.Process/List", {}, headers)
     assert status == 401

@@ -109,7 +109,7 @@ def test_headers_do_not_redirect_a_name_to_another_sandbox(domain, sandbox):
     assert answer.stdout == " 204"
 
 
-def test_malformed_names_are_answered_in_json(domain):
+def test_n33_malformed_names_are_answered_in_json(domain):
     for host in (f"0-iabc.{DOMAIN}", f"99999-iabc.{DOMAIN}", f"80-UPPER_.{DOMAIN}"):
         answer = curl(domain, "-w", "\n%{http_code}", f"https://{host}/")
         body, status = answer.stdout.rsplit("\n", 1)
@@ -139,7 +139,7 @@ def test_a_renewed_certificate_is_used_without_a_restart(domain):
     eventually(lambda: subject().endswith("first"), 30)
 
 
-def test_private_ports_ask_for_their_token(domain):
+def test_n26_private_ports_ask_for_their_token(domain):
     lines = python(domain, """
         import time, urllib.request, urllib.error
         from e2b import Sandbox
@@ -161,7 +161,7 @@ def test_private_ports_ask_for_their_token(domain):
     assert lines == ["403", "403", "private"]
 
 
-def test_server_sent_events_and_websockets_pass(domain, sandbox):
+def test_n20_server_sent_events_and_websockets_pass(domain, sandbox):
     code = """
         import base64, http.server, os, time
         class Handler(http.server.BaseHTTPRequestHandler):

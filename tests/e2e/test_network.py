@@ -35,7 +35,7 @@ WAYS = {
 
 @pytest.mark.parametrize("options", [{"allow_internet_access": False}, {"network": {"deny_out": ["0.0.0.0/0"]}}],
                          ids=["no-internet-access", "deny-all"])
-def test_a_closed_sandbox_reaches_nothing_and_each_attempt_is_a_line(server, internet, options):
+def test_n13_a_closed_sandbox_reaches_nothing_and_each_attempt_is_a_line(server, internet, options):
     sandbox = Sandbox.create("base", timeout=300, **options)
     try:
         host = host_of(internet)
@@ -52,7 +52,7 @@ def test_a_closed_sandbox_reaches_nothing_and_each_attempt_is_a_line(server, int
         sandbox.kill()
 
 
-def test_an_open_sandbox_reaches_the_outside_and_nothing_private(server, internet, base):
+def test_n12_an_open_sandbox_reaches_the_outside_and_nothing_private(server, internet, base):
     host = host_of(internet)
     assert reaches(base, TCP.format(internet))
     assert reaches(base, f"ping -c 1 -W 2 {host}")
@@ -80,7 +80,7 @@ def test_an_open_sandbox_reaches_the_outside_and_nothing_private(server, interne
         sibling.kill()
 
 
-def test_allow_beats_deny_and_needs_no_name(server, internet):
+def test_n18_allow_beats_deny_and_needs_no_name(server, internet):
     host = host_of(internet)
     sandbox = Sandbox.create("base", timeout=300, network={"allow_out": [f"{host}/32"], "deny_out": ["0.0.0.0/0"]})
     try:

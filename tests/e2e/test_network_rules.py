@@ -75,7 +75,7 @@ def test_unknown_and_other_teams_sandboxes_are_not_found(server, base):
     assert put(server, gone.sandbox_id, {})[0] == 404
 
 
-def test_an_update_replaces_everything_and_leaves_the_way_in(server, internet):
+def test_n18_an_update_replaces_everything_and_leaves_the_way_in(server, internet):
     sandbox = Sandbox.create("base", timeout=300, network={"mask_request_host": "masked", "deny_out": ["9.9.9.9"]})
     try:
         assert reaches(sandbox, TCP.format(internet))

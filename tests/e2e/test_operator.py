@@ -51,7 +51,7 @@ def as_team(server, key, *arguments, stdin=None):
                           env={"E2B_API_URL": server.url, "E2B_API_KEY": key, "PATH": "/usr/bin:/bin"})
 
 
-def test_a_key_works_until_it_is_revoked(server):
+def test_n27_a_key_works_until_it_is_revoked(server):
     _, key = make_team(server, "alpha")
     assert key["key"].startswith("e2b_") and len(key["key"]) == 44
     sandbox = create(server, key["key"])
@@ -72,7 +72,7 @@ def test_a_key_works_until_it_is_revoked(server):
     assert shown.splitlines()[0].startswith("key  e2b_")
 
 
-def test_teams_do_not_see_each_other(server):
+def test_n26_teams_do_not_see_each_other(server):
     (_, one), (_, two) = make_team(server, "one"), make_team(server, "two")
     mine, other = create(server, one["key"]), create(server, two["key"])
     try:

@@ -24,10 +24,6 @@ class OwnServer(Server):
     def instance(self) -> str:
         return (self.data / "instance").read_text().strip()
 
-    @property
-    def connection(self) -> dict[str, str]:
-        return {"api_key": self.key, "api_url": self.url, "sandbox_url": self.url}
-
     def machines(self) -> list[int]:
         return sorted(machines_of(self.instance))
 

@@ -268,7 +268,15 @@ TEST_F(MicrovmTest, ManyThreadsRestoreAtOnce) {
             for (int n = 0; n < 3; ++n) {
                 auto machine = bench_->engine().restore(bench_->sandbox_spec(fmt::format("t{}-{}", t, n)),
                                                         bench_->state(), AfterLoad::run);
-                if (machine && (*machine)->wait_console("memory intact", 30s) && (*machine)->kill()) ++good;
+                if (!machine) {
+                    ADD_FAILURE() << machine.error().message;
+                } else if (!(*machine)->wait_console("memory intact", 30s)) {
+                    ADD_FAILURE() << (*machine)->console_tail() << (*machine)->vmm_log();
+                } else if (auto killed = (*machine)->kill(); !killed) {
+                    ADD_FAILURE() << killed.error().message;
+                } else {
+                    ++good;
+                }
             }
         });
     for (std::thread& thread : threads) thread.join();

@@ -1,1 +1,0 @@
-PASSWORD = "open sesame"  # of the stand-in's SOCKS5 proxy
