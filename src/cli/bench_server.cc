@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <iostream>
 
-#include <sys/resource.h>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
@@ -20,6 +19,7 @@
 #include "base/file.h"
 #include "base/ids.h"
 #include "base/log.h"
+#include "base/open_files.h"
 #include "control/fake_node.h"
 #include "control/keys.h"
 #include "control/secrets.h"
@@ -60,10 +60,7 @@ asio::awaitable<void> fill(Sandboxes& sandboxes, Team team, int count, std::func
 
 int serve(const std::filesystem::path& data, int count, int engine_ms) {
     log::set_level(log::Level::error);
-    rlimit files{};
-    ::getrlimit(RLIMIT_NOFILE, &files);
-    files.rlim_cur = files.rlim_max;
-    ::setrlimit(RLIMIT_NOFILE, &files);
+    raise_open_files();
     asio::io_context io(1);
     asio::thread_pool readers(2);
     auto store = open_sqlite_store(data / "bench.db");

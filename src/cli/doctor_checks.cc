@@ -150,13 +150,13 @@ Check judge_conntrack(std::uint64_t most, std::uint64_t used) {
 Check judge_open_files(std::uint64_t soft, std::uint64_t hard) {
     constexpr std::uint64_t kLeast = 4'096,
                             kEnough = 65'536;  // a proxied connection has two, a sandbox about ten
-    const std::string text = fmt::format("{} at once (at most {})", soft, hard);
+    const std::string text = fmt::format("{} at once (now {}; the server raises it)", hard, soft);
     const std::string advice =
         fmt::format("; raise it with LimitNOFILE={0} in the service, or ulimit -n {0}", kEnough);
-    if (soft < kLeast)
-        return {"open files", soft < 1024 ? Finding::bad : Finding::note,
+    if (hard < kLeast)
+        return {"open files", hard < 1024 ? Finding::bad : Finding::note,
                 text + ", few connections" + advice};
-    if (soft < kEnough) return {"open files", Finding::note, text + advice};
+    if (hard < kEnough) return {"open files", Finding::note, text + advice};
     return {"open files", Finding::good, text};
 }
 

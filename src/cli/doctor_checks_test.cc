@@ -101,7 +101,8 @@ TEST(Doctor, JudgesNumbers) {
     EXPECT_EQ(judge_conntrack(8'192, 10).finding, Finding::bad);
     EXPECT_EQ(judge_conntrack(262'144, 262'000).finding, Finding::bad);
     EXPECT_EQ(judge_open_files(1'048'576, 1'048'576).finding, Finding::good);
-    EXPECT_EQ(judge_open_files(1'024, 1'048'576).finding, Finding::note);
+    EXPECT_EQ(judge_open_files(1'024, 1'048'576).finding, Finding::good);
+    EXPECT_EQ(judge_open_files(1'024, 20'000).finding, Finding::note);
     EXPECT_EQ(judge_open_files(256, 256).finding, Finding::bad);
     EXPECT_EQ(judge_space("disk", {"/x", 20ULL << 30, 1'000'000, 900'000}, 10).finding, Finding::good);
     EXPECT_EQ(judge_space("disk", {"/x", 20ULL << 30, 0, 0}, 10).finding, Finding::good);

@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "base/ids.h"
 #include "base/log.h"
+#include "base/open_files.h"
 #include "base/seal.h"
 #include "cli/commands.h"
 #include "cli/paths.h"
@@ -295,6 +296,7 @@ void add_serve(CLI::App& app, Action& run) {
                            : options->log_level == "warn"  ? warn
                            : options->log_level == "error" ? error
                                                            : info);
+            raise_open_files();
             Status status = serve(*options);
             return status ? 0 : complain(status.error());
         };

@@ -248,12 +248,13 @@ awaitable<void> Gateway::accept() {
             co_await pause.async_wait(kToken);
             continue;
         }
-        asio::co_spawn(shared_.executor, serve(std::make_shared<tcp::socket>(std::move(socket))),
+        asio::co_spawn(shared_.executor,
+                       serve(std::make_shared<tcp::socket>(std::move(socket)), shared_.budget->take(places_)),
                        asio::detached);
     }
 }
 
-awaitable<void> Gateway::serve(Socket guest) {
+awaitable<void> Gateway::serve(Socket guest, ConnectionBudget::Place place) {
     const auto self = shared_from_this();
     boost::system::error_code ec;
     const tcp::endpoint peer = guest->remote_endpoint(ec);
@@ -265,6 +266,7 @@ awaitable<void> Gateway::serve(Socket guest) {
         wanted.synthetic = true;
         wanted.name = synthetic_.name_of(wanted.address);
     }
+    if (!place) co_return refuse(*guest, wanted, "too-many-connections");
     if (wanted.port == kHttpPort) {
         co_await serve_http(std::move(guest), std::move(wanted));
     } else if (wanted.port == kHttpsPort) {

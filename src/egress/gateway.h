@@ -28,6 +28,7 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "egress/certificate_authority.h"
+#include "egress/connection_budget.h"
 #include "egress/counting_stream.h"
 #include "egress/decision_rate.h"
 #include "egress/dns_server.h"
@@ -49,6 +50,7 @@ struct GatewayShared {
     std::shared_ptr<Resolver> resolver;
     std::shared_ptr<http::ClientTls> tls;
     net::Ceiling ceiling;
+    std::shared_ptr<ConnectionBudget> budget;
 };
 
 struct GatewayParts {
@@ -95,7 +97,7 @@ class Gateway : public std::enable_shared_from_this<Gateway> {
     Gateway(GatewayShared shared, GatewayParts parts);
     awaitable<DnsReply> answer(DnsQuery query);
     awaitable<void> accept();
-    awaitable<void> serve(Socket guest);
+    awaitable<void> serve(Socket guest, ConnectionBudget::Place place);
     awaitable<void> serve_tls(Socket guest, Wanted wanted);
     awaitable<void> serve_http(Socket guest, Wanted wanted);
     awaitable<void> serve_other(Socket guest, Wanted wanted);
@@ -127,6 +129,7 @@ class Gateway : public std::enable_shared_from_this<Gateway> {
     std::unique_ptr<DnsServer> dns_;
     asio::ip::tcp::acceptor acceptor_;
     DecisionRate rate_;
+    std::shared_ptr<std::size_t> places_ = std::make_shared<std::size_t>(0);  // of its connections
     std::map<std::uint64_t, Live> live_;
     std::uint64_t next_ = 0;
     bool stopped_ = false;

@@ -35,6 +35,8 @@ Result<std::unique_ptr<EgressService>> EgressService::start(EgressOptions option
     std::unique_ptr<EgressService> out(new EgressService());
     out->shared_.executor = out->io_.get_executor();
     out->shared_.ceiling = std::move(options.ceiling);
+    out->shared_.budget =
+        std::make_shared<ConnectionBudget>(ConnectionBudget::of_descriptors(options.descriptors));
     GB_TRY_ASSIGN(out->shared_.tls, http::ClientTls::make(options.trusted));
     UpstreamOptions upstream;
     upstream.servers = std::move(options.resolvers);

@@ -21,6 +21,7 @@ namespace gb::egress {
 struct EgressOptions {
     net::Ceiling ceiling;
     std::vector<DnsEndpoint> resolvers;
+    std::uint64_t descriptors = 1024;  // that the process may have
     std::filesystem::path trusted;  // PEM of authorities beside the system's; empty: none
 };
 

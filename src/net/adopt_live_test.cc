@@ -17,6 +17,7 @@
 #include "net/address_block.h"
 #include "net/host_rules.h"
 #include "net/net_world.h"
+#include "net/slot_rules.h"
 
 namespace gb::net {
 namespace {
@@ -126,6 +127,26 @@ TEST_F(SlotAdoptTest, PolicyHoldsWithoutAServerAndWithTheNext) {
     EXPECT_EQ(passed, 0) << "of " << tried;
     EXPECT_EQ(echo(open.get(), "after"), 0) << "a connection lives on";
     EXPECT_EQ(left.tcp(kOpen), 0);
+}
+
+TEST_F(SlotAdoptTest, RatesAreThoseOfTheNextServer) {
+    ASSERT_NO_FATAL_FAILURE(leave_two());
+    const LeftSlot& left = slots_[0];
+    for (const std::uint64_t rate : {1'000'000, 0}) {
+        auto host = next_server({left.number});
+        ASSERT_TRUE(host) << host.error().message;
+        auto slot = Slot::adopt(**host, left.number, left.copy(),
+                                {.upload_bytes_s = rate, .download_bytes_s = rate});
+        ASSERT_TRUE(slot) << slot.error().message;
+        const std::string up = in_netns((*slot)->netns_fd(), [] {
+            return NetWorld::command({"tc", "qdisc", "show", "dev", std::string(kUplink)});
+        });
+        const std::string down =
+            NetWorld::command({"tc", "qdisc", "show", "dev", (*host)->link_name(left.number)});
+        EXPECT_EQ(up.contains("rate 8Mbit"), rate != 0) << up;
+        EXPECT_EQ(down.contains("rate 8Mbit"), rate != 0) << down;
+        (*host)->leave();
+    }
 }
 
 TEST_F(SlotAdoptTest, AnAdoptedSlotIsLikeAnyOther) {

@@ -280,4 +280,11 @@ Status HostNetwork::connect(std::size_t number, int slot_netns) {
     return links_->set_up(index);
 }
 
+Status HostNetwork::limit_download(std::size_t number, std::uint64_t bytes_s) {
+    GB_TRY_ASSIGN(NetnsScope scope, NetnsScope::enter(home_.get()));
+    std::lock_guard lock(mutex_);
+    GB_TRY_ASSIGN(int index, links_->index(link_name(number)));
+    return links_->limit_rate(index, bytes_s);
+}
+
 }  // namespace gb::net

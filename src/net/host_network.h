@@ -81,6 +81,7 @@ class HostNetwork {
     void release_kept();  // the numbers that nobody will adopt any more
     [[nodiscard]] std::string link_name(std::size_t number) const;
     Status connect(std::size_t number, int slot_netns);
+    Status limit_download(std::size_t number, std::uint64_t bytes_s);  // Links::limit_rate
 
   private:
     HostNetwork() = default;

@@ -1,11 +1,13 @@
 #include "net/links.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include <arpa/inet.h>
 #include <linux/if.h>
 #include <linux/if_link.h>
 #include <linux/if_tun.h>
+#include <linux/pkt_sched.h>
 #include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
 #include <linux/veth.h>
@@ -195,6 +197,33 @@ Status Links::unreachable(std::uint16_t type, unsigned flags, const Cidr& to, st
 
 Status Links::add_unreachable(const Cidr& to, std::uint8_t protocol, std::uint32_t priority) {
     return unreachable(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL, to, protocol, priority);
+}
+
+Status Links::limit_rate(int index, std::uint64_t bytes_s) {
+    tcmsg header{};
+    header.tcm_family = AF_UNSPEC;
+    header.tcm_ifindex = index;
+    header.tcm_parent = TC_H_ROOT;
+    if (bytes_s == 0) {
+        NetlinkMessage message(RTM_DELQDISC, NLM_F_ACK, header);
+        Status status = socket_.request(message, "remove rate limit");
+        return !status && status.error().code == ErrorCode::not_found ? Status() : status;
+    }
+    // One packet as the kernel hands it on, with what is to be cut into segments, must fit.
+    constexpr std::uint64_t kLeastBurst = std::uint64_t{96} << 10, kMostBurst = std::uint64_t{8} << 20;
+    const std::uint64_t burst = std::clamp(bytes_s / 50, kLeastBurst, kMostBurst);
+    tc_tbf_qopt options{};
+    options.rate.linklayer = TC_LINKLAYER_ETHERNET;
+    options.rate.rate = static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes_s, UINT32_MAX));
+    options.limit = static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(std::max(bytes_s / 10, 2 * burst), std::uint64_t{256} << 20));
+    NetlinkMessage message(RTM_NEWQDISC, NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE, header);
+    message.put_string(TCA_KIND, "tbf").begin(TCA_OPTIONS);
+    message.put(TCA_TBF_PARMS, {reinterpret_cast<const char*>(&options), sizeof options});
+    if (bytes_s > UINT32_MAX)
+        message.put(TCA_TBF_RATE64, {reinterpret_cast<const char*>(&bytes_s), sizeof bytes_s});
+    message.put_u32(TCA_TBF_BURST, static_cast<std::uint32_t>(burst)).end();
+    return socket_.request(message, "limit rate");
 }
 
 Status Links::remove_unreachable(const Cidr& to, std::uint8_t protocol, std::uint32_t priority) {

@@ -51,6 +51,9 @@ class Links {
     Result<std::vector<Route>> routes();                            // IPv4, all tables
     // A route that refuses: packets to parts of the block that nobody owns do not leave by the default route.
     Status add_unreachable(const Cidr& to, std::uint8_t protocol, std::uint32_t priority);
+    // At most so many bytes of packets a second leave by this interface, tc-tbf(8); 0: as fast as it can. What
+    // comes faster waits, a tenth of a second at most, and is then dropped.
+    Status limit_rate(int index, std::uint64_t bytes_s);
     Status remove_unreachable(const Cidr& to, std::uint8_t protocol, std::uint32_t priority);
 
   private:

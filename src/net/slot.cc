@@ -75,6 +75,7 @@ Status Slot::build(const SlotOptions& options) {
     GB_TRY_ASSIGN(netns_, current_netns());
     GB_TRY(set_sysctls());
     GB_TRY(connect_host());
+    if (options.upload_bytes_s != 0 || options.download_bytes_s != 0) GB_TRY(limit_rates(options));
     GB_TRY(make_guest_link(options.link));
     GB_TRY(open_ends());
     std::vector<Cidr> beyond;
@@ -85,18 +86,19 @@ Status Slot::build(const SlotOptions& options) {
                                    .max_connections = options.max_connections}));
 }
 
-Result<std::unique_ptr<Slot>> Slot::adopt(HostNetwork& host, std::size_t number, UniqueFd netns) {
+Result<std::unique_ptr<Slot>> Slot::adopt(HostNetwork& host, std::size_t number, UniqueFd netns,
+                                          const SlotOptions& options) {
     GB_TRY(host.take_kept(number));
     std::unique_ptr<Slot> slot(new Slot(host));
     slot->number_ = number;
     slot->numbered_ = true;
     slot->netns_ = std::move(netns);
-    if (Status status = slot->reopen(); !status)
+    if (Status status = slot->reopen(options); !status)
         return std::unexpected(status.error().with(fmt::format("take over network slot {}", number)));
     return slot;
 }
 
-Status Slot::reopen() {
+Status Slot::reopen(const SlotOptions& options) {
     GB_TRY_ASSIGN(NetnsScope scope, NetnsScope::enter(netns_.get()));
     GB_TRY_ASSIGN(Links links, Links::open());
     GB_TRY_ASSIGN(std::vector<Ipv4> addresses, links.addresses());
@@ -104,7 +106,16 @@ Status Slot::reopen() {
         return fail(ErrorCode::failed_precondition, "it is not the namespace of this slot");
     GB_TRY(open_ends());
     GB_TRY(suppressed());  // both tables are there
-    return {};
+    return limit_rates(options);
+}
+
+// Where a packet leaves for the outside, and where the host hands one on to here. What is relayed for the
+// guest passes both; what its clients send it passes neither.
+Status Slot::limit_rates(const SlotOptions& options) {
+    GB_TRY_ASSIGN(Links links, Links::open());
+    GB_TRY_ASSIGN(int uplink, links.index(kUplink));
+    GB_TRY(links.limit_rate(uplink, options.upload_bytes_s));
+    return host_.limit_download(number_, options.download_bytes_s);
 }
 
 Status Slot::open_ends() {

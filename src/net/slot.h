@@ -37,7 +37,8 @@ enum class GuestLink {
 struct SlotOptions {
     GuestLink link = GuestLink::tap;
     unsigned max_connections = 2500;  // at a time, of the guest to the outside
-    // How fast a guest may send and receive, in bytes of packets a second; 0: as fast as it can.
+    // How fast a guest may send to the outside and receive from there, in bytes of packets a second; 0: as fast
+    // as it can. What its server's clients send and receive is not counted.
     std::uint64_t upload_bytes_s = 0, download_bytes_s = 0;
 };
 
@@ -53,9 +54,10 @@ class Slot {
     static Result<std::unique_ptr<Slot>> create(HostNetwork& host, const SlotOptions& options = {});
     // Takes over the slot of a machine that outlived its server: `number` must have been kept by the host's
     // network, `netns` be the namespace of that slot. Its rules and its policy are in force all the time; the
-    // policy is to be set again all the same, because policy() does not know it. failed_precondition when
-    // something is not as it was left.
-    static Result<std::unique_ptr<Slot>> adopt(HostNetwork& host, std::size_t number, UniqueFd netns);
+    // policy is to be set again all the same, because policy() does not know it. Of `options` the rates are
+    // set anew. failed_precondition when something is not as it was left.
+    static Result<std::unique_ptr<Slot>> adopt(HostNetwork& host, std::size_t number, UniqueFd netns,
+                                               const SlotOptions& options = {});
     ~Slot();
     Slot(const Slot&) = delete;
     Slot& operator=(const Slot&) = delete;
@@ -95,10 +97,11 @@ class Slot {
   private:
     explicit Slot(HostNetwork& host) : host_(host) {}
     Status build(const SlotOptions& options);
-    Status reopen();
+    Status reopen(const SlotOptions& options);
     Status open_ends();
     Status connect_host();
     Status make_guest_link(GuestLink kind);
+    Status limit_rates(const SlotOptions& options);
 
     HostNetwork& host_;
     std::size_t number_ = 0;

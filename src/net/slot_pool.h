@@ -44,6 +44,7 @@ class SlotPool {
     void discard(std::unique_ptr<Slot> slot);
 
     [[nodiscard]] SlotPoolStats stats() const;
+    [[nodiscard]] const SlotOptions& slot_options() const { return slot_options_; }  // of all it makes
     void set_target(std::size_t target);  // slots beyond it are thrown away
     void stop();                          // ends the thread and all slots that are ready; twice is once
 

@@ -20,6 +20,7 @@
 #include "base/host_memory.h"
 #include "base/log.h"
 #include "base/offload.h"
+#include "base/open_files.h"
 #include "http/client.h"
 #include "node/agent_client.h"
 #include "node/decision_archive.h"
@@ -160,6 +161,7 @@ Status LocalNode::start_egress() {
     egress::EgressOptions egress;
     egress.ceiling = machinery_.network->ceiling();
     egress.trusted = options_.network.trusted;
+    egress.descriptors = open_files_limit();
     if (options_.network.resolvers.empty()) {
         // Without any, sandboxes have no names; doctor says so.
         egress.resolvers = egress::upstreams_of_resolv_conf(read_file("/etc/resolv.conf").value_or(""));

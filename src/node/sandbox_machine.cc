@@ -164,7 +164,8 @@ Status SandboxMachine::take_over(const MachineRecord& record) {
     if (!machine_->alive()) return fail(ErrorCode::not_found, "the machine has ended");
     if (netns_id != record.netns)
         return fail(ErrorCode::failed_precondition, "the machine is not in its network namespace");
-    GB_TRY_ASSIGN(slot_, net::Slot::adopt(*parts_.machinery.network, record.slot, std::move(netns)));
+    GB_TRY_ASSIGN(slot_, net::Slot::adopt(*parts_.machinery.network, record.slot, std::move(netns),
+                                          parts_.slots.slot_options()));
     // It is in force all the time; this makes sure, and gives decisions the names of its rules.
     GB_TRY_ASSIGN(net::EgressPolicy policy, policy_of(record.network));
     GB_TRY_ASSIGN(log_, net::DecisionLog::open(folder_.log()));

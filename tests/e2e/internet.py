@@ -80,11 +80,12 @@ class Internet:
             assert time.monotonic() < deadline and self.process.poll() is None, "the internet does not start"
             time.sleep(0.05)
 
-    def serve(self, egress: str = "", *arguments: str, data: Path | None = None) -> Server:
+    def serve(self, egress: str = "", *arguments: str, data: Path | None = None,
+              prefix: tuple[str, ...] = ()) -> Server:
         """A server on the host; `egress` is more of that section of its configuration."""
         config = self.folder / f"config-{secrets.token_hex(3)}.toml"
         config.write_text(f'[egress]\nresolvers = ["{RESOLVER}"]\ntrusted_ca = "{self.authority.certificate}"\n{egress}')
-        return Server("--listen", self.api, "--config", str(config), *arguments, data=data, prefix=enter(self.host))
+        return Server("--listen", self.api, "--config", str(config), *arguments, data=data, prefix=(*enter(self.host), *prefix))
 
     def log(self, since: int = 0, **wanted) -> list[dict]:
         """What reached the internet with these values, oldest first, after the first `since` lines."""

@@ -13,7 +13,7 @@ import uuid
 import pytest
 from conftest import ROOT, eventually
 from e2b import Sandbox
-from egress_rig import LISTED, python, status
+from egress_rig import LISTED, decided, python, status
 
 AGENT = 49983
 
@@ -58,6 +58,34 @@ print(len(held))
         resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
         assert "a sandbox's connection cannot be accepted" in server.log()
         sandbox.kill()
+    finally:
+        server.close()
+
+
+def test_n24_silent_connections_of_one_sandbox_leave_room_for_all_others(net):
+    server = net.serve("", "--pool", "0", prefix=("prlimit", "--nofile=1024:1024"))
+    try:
+        greedy, quiet = (Sandbox.create("base", network=LISTED, timeout=600, **server.connection) for _ in range(2))
+        greedy.files.write("/tmp/probe.py", """
+import socket, time
+held = []
+for _ in range(400):
+    try: held.append(socket.create_connection(('203.0.113.10', 443), 20))
+    except OSError: pass
+time.sleep(8)
+""")
+        held = greedy.commands.run("python3 /tmp/probe.py", background=True)
+        assert decided(server, greedy, rule="too-many-connections")
+        # Those that have a place are silent for seconds yet.
+        descriptors = len(os.listdir(f"/proc/{server.process.pid}/fd"))
+        assert 128 <= descriptors < 512, "half of what the gateways have, which is half of all"
+        for _ in range(3):
+            assert server.request("GET", "/health", key=False)[0] == 200
+            assert status(quiet, "https://ok.example.com/") == "200"
+        held.kill()
+        eventually(lambda: status(greedy, "https://ok.example.com/") == "200")
+        greedy.kill()
+        quiet.kill()
     finally:
         server.close()
 

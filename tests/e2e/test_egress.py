@@ -244,6 +244,21 @@ def test_bytes_are_counted(host, box):
     assert eventually(lambda: host.decisions(box.sandbox_id)[-1].get("sent", 0) > size, 10)
 
 
+def test_a_sandbox_is_as_fast_as_the_operator_lets_it_be(net):
+    server = net.serve("upload_mbit = 4\ndownload_mbit = 8\n", "--pool", "0")
+    try:
+        sandbox = Sandbox.create("base", timeout=600, **server.connection)
+        sandbox.commands.run("head -c 524288 /dev/zero > /tmp/half")
+        for network in ({}, LISTED):  # by the address alone, and by the name
+            sandbox.update_network(network)
+            # Half a MiB up or a whole one down are a second's worth and more; what may pass at once is far less.
+            for what in ("https://ok.example.com/bytes", "--data-binary @/tmp/half https://ok.example.com/echo"):
+                assert float(curl(sandbox, what + " -o /dev/null -w '%{time_total}'").stdout) > 0.6, what
+        sandbox.kill()
+    finally:
+        server.close()
+
+
 def test_half_open_and_many_connections_leave_nothing(net):
     server = net.serve("", "--pool", "0")  # descriptors are counted
     try:
