@@ -21,6 +21,7 @@ void add_job(CLI::App& app, Action& run);
 void add_operator(CLI::App& app, Action& run);  // team, key, usage, disk, plan, node
 void add_events(CLI::App& app, Action& run);    // event, webhook
 void add_doctor(CLI::App& app, Action& run);
+void add_prove(CLI::App& app, Action& run);
 
 // One line on standard error; the exit code that belongs to the error.
 int complain(const Error& error);

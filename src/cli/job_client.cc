@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/crypto.h"
 #include "base/error_table.h"
 #include "base/file.h"
 #include "http/connect.h"
@@ -109,6 +110,8 @@ http::RequestHead JobClient::agent_head(const JobSandbox& sandbox, std::string p
                             {"E2b-Sandbox-Port", std::to_string(kAgentPort)},
                             {"Content-Type", std::string(content_type)}}};
     if (!sandbox.token.empty()) head.headers.add("X-Access-Token", sandbox.token);
+    if (!sandbox.user.empty())
+        head.headers.add("Authorization", "Basic " + base64_encode(sandbox.user + ":"));
     return head;
 }
 

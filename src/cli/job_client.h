@@ -21,6 +21,7 @@ namespace gb::cli {
 struct JobSandbox {
     std::string id;
     std::string token;  // empty: it asks for none
+    std::string user;   // whose commands run; empty: the template's
 };
 
 class JobClient {

@@ -10,6 +10,7 @@
 #include <toml++/toml.h>
 
 #include "base/file.h"
+#include "cli/destinations.h"
 #include "egress/upstream.h"
 #include "net/cidr.h"
 #include "net/host_name.h"
@@ -185,25 +186,6 @@ Setter to_egress(EgressConfig& egress) {
                      {"keep_decisions_days", to_number(egress.keep_decisions_days, 1, 36'500)}});
 }
 
-// Blocks and names of a list. IPv6 blocks are good and have no effect: sandboxes have no IPv6.
-Status split_list(const std::vector<std::string>& list, std::string_view name, std::vector<net::Cidr>& blocks,
-                  std::vector<net::NamePattern>& names) {
-    for (const std::string& entry : list) {
-        if (auto cidr = net::parse_cidr(entry)) {
-            if (const auto* v4 = std::get_if<net::Cidr>(&*cidr)) blocks.push_back(*v4);
-            continue;
-        }
-        auto pattern = net::parse_pattern(entry);
-        if (!pattern)
-            return fail(
-                ErrorCode::invalid_argument,
-                fmt::format("'{}' holds '{}', which is no address, no block, no name and no *.name: {}", name,
-                            entry, pattern.error().message));
-        names.push_back(*std::move(pattern));
-    }
-    return {};
-}
-
 Status check_resolvers(const std::vector<std::string>& resolvers) {
     for (const std::string& text : resolvers)
         if (auto place = egress::parse_endpoint(text); !place)
@@ -310,8 +292,8 @@ Result<NetworkOptions> network_options(const EgressConfig& config, std::optional
             "list; as it is everything would be open");
     NetworkOptions out;
     out.ceiling.only_listed = mode == EgressMode::closed;
-    GB_TRY(split_list(config.closed, "egress.closed", out.ceiling.closed, out.ceiling.closed_names));
-    GB_TRY(split_list(config.open, "egress.open", out.ceiling.open, out.ceiling.open_names));
+    GB_TRY(split_destinations(config.closed, "egress.closed", out.ceiling.closed, out.ceiling.closed_names));
+    GB_TRY(split_destinations(config.open, "egress.open", out.ceiling.open, out.ceiling.open_names));
     GB_TRY(check_resolvers(config.resolvers));
     out.resolvers = config.resolvers;
     out.trusted = config.trusted_ca;

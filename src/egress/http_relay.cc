@@ -20,10 +20,15 @@ using http::Exchange;
 using http::Stream;
 
 // The connection ends behind it: what else the guest has sent on it is of the same making.
+// Proxy-Status (RFC 9209) says that this is the answer of nobody further away.
 awaitable<void> refuse(Exchange& exchange, int status, std::string_view reason) {
     if (exchange.response.started()) co_return;
-    co_await exchange.response.send(status, {{"Content-Type", "application/json"}, {"Connection", "close"}},
-                                    error_body(status, reason));
+    const char* error = status == 502 ? "glovebox; error=destination_unavailable"
+                                      : "glovebox; error=http_request_denied";
+    co_await exchange.response.send(
+        status,
+        {{"Content-Type", "application/json"}, {"Connection", "close"}, {"Proxy-Status", error}},
+        error_body(status, reason));
 }
 
 // Which answer an error of route() becomes; of open(), where only a refusal is one.

@@ -23,7 +23,7 @@ struct NodeOptions {
     std::filesystem::path cache_dir = "/var/cache/glovebox";  // what can be built or downloaded again
     std::filesystem::path templates_dir;                      // captured templates; empty: data_dir/templates
     std::filesystem::path images_dir;                         // template definitions
-    std::filesystem::path guest_dir;                          // glovebox-init, glovebox-agent, glovebox-interpreter
+    std::filesystem::path guest_dir;                          // what runs inside: glovebox-init, -agent, -interpreter, -probe
     std::size_t ready_slots = 4;
     std::uint64_t memory_reserve_mib = 512;  // of the host, never given to sandboxes
     WarmOptions warm;                        // sandboxes that wait for an owner; none unless told
