@@ -172,6 +172,18 @@ http.server.ThreadingHTTPServer(('0.0.0.0', 8000), Handler).serve_forever()
 """
 
 
+def test_n29_no_id_of_a_volume_leads_anywhere(server):
+    """This server has no volumes: whatever a client calls one, nothing is read, copied or made."""
+    admin = {"X-Admin-Token": (server.data / "admin-token").read_text().strip()}
+    before = sorted(path.name for path in server.data.iterdir())
+    for identifier in ("v1", "..", "..%2f..%2fetc", "%2e%2e/%2e%2e/glovebox.db", "a%00b", "x" * 5000):
+        for method, path in (("GET", "/volumes/{}"), ("DELETE", "/volumes/{}"), ("GET", "/volumecontent/{}/file?path=/etc/passwd"),
+                             ("POST", "/volumecontent/{}/copy?source=../../x&target=/y"), ("PUT", "/volumecontent/{}/file?path=../../../tmp/n29")):
+            code, body, _ = server.request(method, path.format(identifier), b"x" if method in ("POST", "PUT") else None, admin)
+            assert code in (400, 404, 405, 414, 431) and body["code"] == code, (method, path, identifier[:20], code, body)
+    assert sorted(path.name for path in server.data.iterdir()) == before
+
+
 def test_n32_who_does_not_read_holds_up_nobody_and_loses_nothing(server, base):
     base.files.write("/tmp/service.py", SERVICE)
     base.commands.run("python3 /tmp/service.py", background=True, timeout=0)

@@ -61,8 +61,9 @@ for address, port in (('203.0.113.10', 22), ('203.0.113.10', 8443), ('203.0.113.
     assert decided(host, listed, start, protocol="tcp", port=8443)[0]["rule"] == "deny 0.0.0.0/0"
 
 
-def test_n10_no_second_family(box):
+def test_n10_no_second_family(host, box):
     box.update_network({})
+    start = now()
     seen = python(box, """
 import socket
 def attempt(family, address, port):
@@ -73,6 +74,8 @@ print(attempt(socket.AF_INET6, '2606:4700:4700::1111', 443), attempt(socket.AF_I
 print(socket.getaddrinfo('ok.example.com', 443, type=socket.SOCK_STREAM)[0][4][0])
 """).stdout.splitlines()
     assert seen == ["closed closed closed", "203.0.113.10"]
+    for address in ("10.0.0.1", "169.254.169.254"):
+        assert decided(host, box, start, address=address, port=80)[0]["rule"] == "private"
 
 
 def test_n10_mapped_addresses_are_what_they_map_to(net, host, listed):

@@ -204,7 +204,8 @@ def test_what_cannot_be_done_safely_is_not_done(net, host, box):
     assert decided(host, box, start, rule="header-rule", name="api.example.com")
 
 
-def test_n20_n21_streams_and_bodies_pass_as_they_are(net, box):
+def test_n20_n21_streams_and_bodies_pass_as_they_are(net, host, box):
+    start = now()
     seen = python(box, """
 import hashlib, socket, ssl, time
 c = ssl.create_default_context(cafile='/etc/ssl/certs/ca-certificates.crt')
@@ -241,6 +242,8 @@ s.send(b'\\x81\\x82abcd\\x00\\x00'); print(got[9:12], s.recv(8))
     assert seen == ["early", "True", "True", "True", r"b'101' b'\x81\x82abcd\x00\x00'"], seen
     for target in ("/ws", "/last", "/chunked"):
         assert net.log(target=target)[-1]["headers"]["Authorization"] == ["Bearer " + SECRET]
+    assert len(decided(host, box, start, verdict="allow", protocol="tcp", name="api.example.com")) >= 3
+    assert any(line["received"] > 256 * 4000 for line in decided(host, box, start, verdict="end", name="api.example.com"))
 
 
 def test_rules_come_and_go_on_a_running_sandbox(net, host, box):

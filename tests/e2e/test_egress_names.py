@@ -106,10 +106,13 @@ for port, data in ((443, b'SSH-2.0-x\\r\\n'), (80, b'hello there\\r\\n\\r\\n'), 
     assert net.mark() == mark
 
 
-def test_n8_wildcards(listed):
+def test_n8_wildcards(host, listed):
+    start = now()
     assert "deep.sub.example.com" in curl(listed, "https://deep.sub.example.com/").stdout
     assert "DEEP.Sub.Example.COM" in curl(listed, "https://DEEP.Sub.Example.COM/").stdout
     assert curl(listed, "https://sub.example.com/").exit_code == 6
+    assert decided(host, listed, start, verdict="allow", protocol="tcp", name="deep.sub.example.com")[0]["rule"] == "allow *.sub.example.com"
+    assert decided(host, listed, start, verdict="deny", protocol="dns", name="sub.example.com")[0]["rule"] == "deny 0.0.0.0/0"
     listed.update_network({"deny_out": [ALL], "allow_out": ["*"]})
     assert "sub.example.com" in curl(listed, "https://sub.example.com/").stdout
     assert curl(listed, "https://1.1.1.1/").exit_code in REFUSED, "every name is not every address"
@@ -167,8 +170,9 @@ for names in ((b'evil.example.net\\0.ok.example.com',), (b'ok.example.com\\0',),
     assert len(decided(host, listed, start, verdict="deny", protocol="tcp", address="203.0.113.10")) >= 9
 
 
-def test_n21_h2c_and_pipelining_do_not_escape(net, listed):
+def test_n21_h2c_and_pipelining_do_not_escape(net, host, listed):
     """As far as requests go: each is judged by its own Host and framed anew."""
+    start = now()
     seen = python(listed, """
 import socket
 s = socket.create_connection(('203.0.113.10', 80), 5); s.settimeout(10)
@@ -184,6 +188,8 @@ print(got.count(b'HTTP/1.1 200'), body in got, b'HTTP/1.1 403' in got)
     assert seen == "2 True True\n"
     assert net.log(target="/first") and "Upgrade" not in net.log(target="/first")[-1]["headers"]
     assert not net.log(target="/third")
+    assert decided(host, listed, start, verdict="allow", protocol="tcp", name="ok.example.com", port=80)
+    assert decided(host, listed, start, verdict="deny", protocol="tcp", name="evil.example.net", port=80)[0]["rule"] == "deny 0.0.0.0/0"
 
 
 def test_n21_a_request_that_can_be_read_in_two_ways_is_not_sent(net, listed):
