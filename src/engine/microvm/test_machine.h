@@ -63,9 +63,10 @@ class Bench {
     const KernelSpec& kernel() const { return kernel_; }
 
     JailSpec jail() {
+        const unsigned number = next_++;  // once: several threads ask
         JailSpec jail;
-        jail.uid = jail.gid = 700'000 + next_++;
-        jail.cgroup_name = fmt::format("m{}", next_.load());
+        jail.uid = jail.gid = 700'000 + number;
+        jail.cgroup_name = fmt::format("m{}", number);
         return jail;
     }
 
