@@ -227,10 +227,16 @@ awaitable<DnsReply> Gateway::answer(DnsQuery query) {
         records.addresses.push_back({synthetic_.address_of(question.name), kSyntheticTtl});
         co_return egress::answer(std::move(records));
     }
+    const auto why_closed = std::make_shared<std::string>();
     DnsReply reply = co_await answer_from(
         shared_.resolver, parts_.id, std::move(query),
-        [self](net::Ipv4 address) { return !net::closed_to_all(self->shared_.ceiling, address); }, pins_);
-    if (reply.filtered) tell_question(net::Verdict::deny, question, "private");
+        [self, why_closed](net::Ipv4 address) {
+            auto why = net::closed_to_all(self->shared_.ceiling, address);
+            if (why) *why_closed = *std::move(why);
+            return !why;
+        },
+        pins_);
+    if (reply.filtered) tell_question(net::Verdict::deny, question, *why_closed);
     if (reply.failure) tell_question(net::Verdict::deny, question, "unresolved");
     co_return reply;
 }
