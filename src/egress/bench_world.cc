@@ -28,11 +28,11 @@ using net::Links;
 using net::NetnsScope;
 
 constexpr std::uint16_t kPort = 443, kNamePort = 53;
-constexpr int kLink = 30;                                                      // prefix of a link between two
-constexpr Ipv4 kInternetHere{0xcb007102}, kHostThere{0xcb007101};              // 203.0.113.2 and .1
-constexpr Ipv4 kInternetOfPlain{0xcb007106}, kPlainHostThere{0xcb007105};      // 203.0.113.6 and .5
-constexpr Ipv4 kPlainHostInside{0x0ac80001}, kPlainRouterOutside{0x0ac80002};  // 10.200.0.1 and .2
-constexpr Ipv4 kRouterInside{0x0a0b0001}, kPlainGuest{0x0a0b0002};             // as in a slot
+constexpr int kLink = 30;                                                // prefix of a link between two
+constexpr Ipv4 kHostThere{0xcb007101}, kInternetHere{0xcb007102};        // 203.0.113.1 and .2
+constexpr Ipv4 kLinkOfPlain{0xcb007104}, kLinkOfRelay{0xcb007108};       // 203.0.113.4 and .8
+constexpr Ipv4 kBareHostInside{0x0ac80001}, kRouterOutside{0x0ac80002};  // 10.200.0.1 and .2
+constexpr Ipv4 kRouterInside{0x0a0b0001}, kBareGuest{0x0a0b0002};        // as in a slot
 constexpr std::size_t kPiece = 128 << 10;
 
 UniqueFd bound(int type, std::uint16_t port) {
@@ -210,7 +210,9 @@ Result<std::unique_ptr<BenchWorld>> BenchWorld::create(std::size_t hello_size) {
     GB_TRY_ASSIGN(NetnsScope host, NetnsScope::enter_new());
     out->host_.emplace(std::move(host));
     GB_TRY(out->make_host());
-    GB_TRY(out->make_plain_way());
+    GB_TRY(out->make_bare_way(out->plain_, "inet1", kLinkOfPlain));
+    GB_TRY(out->make_bare_way(out->relayed_, "inet2", kLinkOfRelay));
+    GB_TRY(out->start_relay());
     GB_TRY_ASSIGN(out->server_, BenchServer::start(out->internet_.get(), hello_size));
     GB_TRY_ASSIGN(out->network_, net::HostNetwork::create({.instance = "bench-" + random_id(16)}));
     GB_TRY_ASSIGN(out->service_, EgressService::start({.ceiling = out->network_->ceiling(),
@@ -236,47 +238,57 @@ Status BenchWorld::make_host() {
     return default_route(host, "wan0", kInternetHere);
 }
 
-Status BenchWorld::make_plain_way() {
-    for (UniqueFd* netns : {&plain_host_, &plain_router_, &plain_guest_}) {
+Status BenchWorld::make_bare_way(BareWay& way, std::string_view name, Ipv4 link) {
+    const Ipv4 host_there{link.value + 1}, internet_here{link.value + 2};
+    for (UniqueFd* netns : {&way.host, &way.router, &way.guest}) {
         GB_TRY_ASSIGN(*netns, net::create_netns());
         GB_TRY_ASSIGN(NetnsScope scope, NetnsScope::enter(netns->get()));
         GB_TRY(set_up_tcp());
-        if (netns != &plain_guest_) GB_TRY(net::set_sysctl("net/ipv4/ip_forward", "1"));
+        if (netns != &way.guest) GB_TRY(net::set_sysctl("net/ipv4/ip_forward", "1"));
     }
     {
-        GB_TRY_ASSIGN(NetnsScope scope, NetnsScope::enter(plain_host_.get()));
+        GB_TRY_ASSIGN(NetnsScope scope, NetnsScope::enter(way.host.get()));
         GB_TRY_ASSIGN(Links links, Links::open());
-        GB_TRY(links.add_veth({.name = "wan0"}, {.name = "inet1", .netns_fd = internet_.get()}));
-        GB_TRY(links.add_veth({.name = "down0"}, {.name = "up0", .netns_fd = plain_router_.get()}));
-        GB_TRY(address_and_up(links, "wan0", kPlainHostThere, kLink));
-        GB_TRY(address_and_up(links, "down0", kPlainHostInside, kLink));
+        GB_TRY(links.add_veth({.name = "wan0"}, {.name = std::string(name), .netns_fd = internet_.get()}));
+        GB_TRY(links.add_veth({.name = "down0"}, {.name = "up0", .netns_fd = way.router.get()}));
+        GB_TRY(address_and_up(links, "wan0", host_there, kLink));
+        GB_TRY(address_and_up(links, "down0", kBareHostInside, kLink));
     }
     {
         GB_TRY_ASSIGN(NetnsScope scope, NetnsScope::enter(internet_.get()));
         GB_TRY_ASSIGN(Links links, Links::open());
-        GB_TRY(address_and_up(links, "inet1", kInternetOfPlain, kLink));
+        GB_TRY(address_and_up(links, name, internet_here, kLink));
     }
     {
-        GB_TRY_ASSIGN(NetnsScope scope, NetnsScope::enter(plain_router_.get()));
+        GB_TRY_ASSIGN(NetnsScope scope, NetnsScope::enter(way.router.get()));
         GB_TRY_ASSIGN(Links links, Links::open());
-        GB_TRY(links.add_veth({.name = "down0"}, {.name = "eth0", .netns_fd = plain_guest_.get()}));
-        GB_TRY(address_and_up(links, "up0", kPlainRouterOutside, kLink));
+        GB_TRY(links.add_veth({.name = "down0"}, {.name = "eth0", .netns_fd = way.guest.get()}));
+        GB_TRY(address_and_up(links, "up0", kRouterOutside, kLink));
         GB_TRY(address_and_up(links, "down0", kRouterInside, kLink));
-        GB_TRY(default_route(links, "up0", kPlainHostInside));
+        GB_TRY(default_route(links, "up0", kBareHostInside));
     }
     {
-        GB_TRY_ASSIGN(NetnsScope scope, NetnsScope::enter(plain_guest_.get()));
+        GB_TRY_ASSIGN(NetnsScope scope, NetnsScope::enter(way.guest.get()));
         GB_TRY_ASSIGN(Links links, Links::open());
-        GB_TRY(address_and_up(links, "eth0", kPlainGuest, kLink));
+        GB_TRY(address_and_up(links, "eth0", kBareGuest, kLink));
         GB_TRY(default_route(links, "eth0", kRouterInside));
     }
-    GB_TRY_ASSIGN(NetnsScope scope, NetnsScope::enter(plain_host_.get()));
+    GB_TRY_ASSIGN(NetnsScope scope, NetnsScope::enter(way.host.get()));
     GB_TRY_ASSIGN(Links links, Links::open());
-    GB_TRY(default_route(links, "wan0", kInternetOfPlain));
-    GB_TRY(run_checked({"ip", "route", "add", "10.11.0.0/30", "via", to_string(kPlainRouterOutside)}));
+    GB_TRY(default_route(links, "wan0", internet_here));
+    GB_TRY(run_checked({"ip", "route", "add", "10.11.0.0/30", "via", to_string(kRouterOutside)}));
     return net::apply_rules(
-        "table ip plain { chain source { type nat hook postrouting priority srcnat; oifname \"wan0\" "
+        "table ip bare { chain source { type nat hook postrouting priority srcnat; oifname \"wan0\" "
         "masquerade; }; }");
+}
+
+Status BenchWorld::start_relay() {
+    GB_TRY_ASSIGN(NetnsScope scope, NetnsScope::enter(relayed_.router.get()));
+    GB_TRY_ASSIGN(relay_, BenchRelay::start());
+    return net::apply_rules(
+        fmt::format("table ip bare {{ chain dispatch {{ type nat hook prerouting priority dstnat; "
+                    "iifname \"down0\" tcp dport {} redirect to :{}; }}; }}",
+                    kPort, BenchRelay::kPort));
 }
 
 }  // namespace gb::egress

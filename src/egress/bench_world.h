@@ -1,9 +1,10 @@
-// For egress_bench: an internet with one server, and three ways to it that have the same links, all in
+// For egress_bench: an internet with one server, and four ways to it that have the same links, all in
 // namespaces made here and gone with the object.
 //
-//   plain     guest ── router ── host, masquerade ── internet    no other rule anywhere
-//   address   guest ── slot ── host ── internet                  the server's address is allowed
-//   name      guest ── slot and its gateway ── host ── internet  the server's name is allowed
+//   plain     guest ── router ── host, masquerade ── internet            no other rule anywhere
+//   relay     guest ── router, bare relay ── host, masquerade ── internet
+//   address   guest ── slot ── host ── internet                          the server's address is allowed
+//   name      guest ── slot and its gateway ── host ── internet          the server's name is allowed
 #pragma once
 
 #include <atomic>
@@ -18,6 +19,7 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "egress/bench_relay.h"
 #include "egress/service.h"
 #include "net/host_network.h"
 #include "net/netns.h"
@@ -89,19 +91,27 @@ class BenchWorld {
     [[nodiscard]] BenchServer& server() { return *server_; }
     [[nodiscard]] BenchSlot& address() { return *address_; }
     [[nodiscard]] BenchSlot& name() { return *name_; }
-    [[nodiscard]] int plain_guest() const { return plain_guest_.get(); }
+    [[nodiscard]] int plain_guest() const { return plain_.guest.get(); }
+    [[nodiscard]] int relay_guest() const { return relayed_.guest.get(); }
 
     static net::EgressPolicy address_policy();
     static net::EgressPolicy name_policy();
 
   private:
+    struct BareWay {
+        UniqueFd host, router, guest;
+    };
     BenchWorld() = default;
     Status make_host();
-    Status make_plain_way();
+    // `link` is a free network of four addresses between its host and the internet.
+    Status make_bare_way(BareWay& way, std::string_view name, net::Ipv4 link);
+    Status start_relay();
 
     std::optional<net::NetnsScope> host_;
-    UniqueFd internet_, plain_host_, plain_router_, plain_guest_;
+    UniqueFd internet_;
+    BareWay plain_, relayed_;
     std::unique_ptr<BenchServer> server_;
+    std::unique_ptr<BenchRelay> relay_;
     std::unique_ptr<net::HostNetwork> network_;
     std::unique_ptr<EgressService> service_;
     std::unique_ptr<BenchSlot> address_, name_;

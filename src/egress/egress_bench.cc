@@ -37,9 +37,9 @@ using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 constexpr std::size_t kPiece = 128 << 10;
-constexpr int kNewConnections = 150;  // a round and way; ended ones count against a slot's limit for seconds
-constexpr int kChanges = 5;           // a round
-constexpr auto kRamp = 100ms, kWindow = 400ms;
+constexpr int kNewConnections = 50;  // a round and way; ended ones count against a slot's limit for seconds
+constexpr int kChanges = 2;          // a round
+constexpr auto kRamp = 100ms, kWindow = 200ms;
 
 double ms_between(Clock::time_point from, Clock::time_point to) {
     return std::chrono::duration<double, std::milli>(to - from).count();
@@ -81,6 +81,7 @@ class Bench {
         GB_TRY_ASSIGN(world_, BenchWorld::create(hello_.size()));
         GB_TRY(ask_for_name());
         const std::vector<std::pair<std::string, int>> ways{{"plain", world_->plain_guest()},
+                                                            {"relay", world_->relay_guest()},
                                                             {"address", world_->address().guest()},
                                                             {"name", world_->name().guest()}};
         for (int round = 0; round < rounds; ++round) {
@@ -162,14 +163,14 @@ class Bench {
         std::this_thread::sleep_for(kWindow);
         const auto bytes = static_cast<double>(moved() - before);
         const double rate = bytes * 1000 / ms_between(started, Clock::now());
-        const double processor = (processor_seconds() - used) / (bytes / (1 << 30));
+        const double processor = processor_seconds() - used;
         stopping = true;
         clients.clear();
         if (failed) return fail(ErrorCode::internal, "a connection of way " + way + " broke");
         world_->server().wait_idle();
         const std::string what = fmt::format("{} {} {}", way, ask == Ask::take ? "up" : "down", connections);
         print("rate " + what, rate);
-        print("processor " + what, processor);
+        if (bytes > 0) print("processor " + what, processor / (bytes / (1 << 30)));
         return {};
     }
 
@@ -259,7 +260,7 @@ class Bench {
 int main(int argc, char** argv) {
     gb::log::set_level(gb::log::Level::warn);
     std::signal(SIGPIPE, SIG_IGN);  // splice(2) knows no other way
-    const int rounds = argc > 1 ? std::max(1, std::atoi(argv[1])) : 10;
+    const int rounds = argc > 1 ? std::max(1, std::atoi(argv[1])) : 45;
     gb::egress::Bench bench(gb::egress::hello_for(std::string(gb::egress::BenchWorld::kName)));
     gb::Status status = bench.run(rounds);
     if (!status) fmt::print(stderr, "{}\n", status.error().message);
