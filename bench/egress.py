@@ -1,5 +1,5 @@
-"""The way out of a sandbox: alone against plain NAT and a bare relay (build/release/src/egress/egress_bench, as root), a change of policy and a create
-with one through the API, and downloads of a real guest from the stand-in internet."""
+"""The way out of a sandbox: alone, against plain NAT and a bare relay (build/release/src/egress/egress_bench, as root); a change of
+policy and a create with one, through the API; downloads of a real guest from the stand-in internet."""
 import collections
 import statistics
 import subprocess
@@ -34,7 +34,8 @@ def bench_alone(rounds: int) -> None:
             rest = f"{direction} {count}"
             for way in WAYS:
                 rate = middle("rate", way, rest)
-                line = f"{f'TCP {direction}, connections: {count}, {way}':<52} p50 {rate / MIB:8.0f} MiB/s   n={len(found[f'rate {way} {rest}'])}"
+                name, samples = f"TCP {direction}, connections: {count}, {way}", len(found[f"rate {way} {rest}"])
+                line = f"{name:<52} p50 {rate / MIB:8.0f} MiB/s   n={samples}"
                 if way != "plain":
                     work = middle("processor", way, rest) / middle("processor", "plain", rest)
                     line += f"   {rate / middle('rate', 'plain', rest):5.2f} x plain NAT, with {work:4.2f} x its processor time"

@@ -1,12 +1,11 @@
 // egress_bench [ROUNDS]: what the way out of a sandbox costs, without a machine that would be slower than it
 // (bench_world.h; needs root). A line a figure: its name, a tab, its value; the ways are taken in turn.
 //
-//   rate WAY DIRECTION CONNECTIONS     bytes a second; up is from the guest to the internet
-//   processor WAY DIRECTION CONNECTIONS   seconds of both ends, the way and the gateway for 1 GiB
-//   new WAY                            milliseconds to connect, to have one byte back, and to close
-//   policy WAY call | refused | cut    milliseconds from the begin of a change that closes everything until
-//   it
-//                                      has returned, a new connection is refused, a carried one is cut
+//   rate WAY DIRECTION CONNECTIONS       bytes a second; up is from the guest to the internet
+//   processor WAY DIRECTION CONNECTIONS  seconds for 1 GiB, both ends with all that is between them
+//   new WAY                              milliseconds to connect, to have one byte back, and to close
+//   policy WAY call | refused | cut      milliseconds from the begin of a change that closes everything until
+//                                        it has returned, a new connection is refused, a carried one is cut
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -228,7 +227,7 @@ class Bench {
                     const bool answered = fd && echo(fd);
                     // One that was let in before the change may wait for an answer that the change holds
                     // back.
-                    const bool silent = !answered && errno == EAGAIN;
+                    const bool silent = !answered && (errno == EAGAIN || errno == EINPROGRESS);
                     refused = Clock::now();
                     if (answered && begun > returned.load()) late = true;
                     if (late || (!answered && !silent && begun > started.load())) return;
