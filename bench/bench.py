@@ -1,7 +1,8 @@
 """Measures a running installation. Everything that is compared is measured in turn within one run, several times; figures are
 medians with the 99th percentile where there are enough of them. The machine is shared: read the ratios, not the times.
 
-    bench.py [RUNS] [AREA...]      15 runs of every area unless told; areas: memory, create, commands, agent, control, pause
+    bench.py [RUNS] [AREA...]      15 runs of every area unless told; areas: memory, create, commands, agent, control,
+                                   pause, egress
 """
 import json
 import os
@@ -19,6 +20,7 @@ import snapshots  # noqa: E402
 from agent import bench_agent  # noqa: E402
 from control import bench_control  # noqa: E402
 from conftest import TEMPLATES, Server, is_vmm_of  # noqa: E402
+from egress import bench_egress  # noqa: E402
 from measure import show, timed  # noqa: E402
 from pool import bench_pool  # noqa: E402
 
@@ -151,6 +153,7 @@ def main() -> None:
             "agent": lambda: bench_agent(server, RUNS, vmm_of),
             "control": lambda: bench_control(RUNS),
             "pause": bench_pause_and_copies,
+            "egress": lambda: bench_egress(server, RUNS),
         }
         for name in sys.argv[2:] or areas:
             areas[name]()

@@ -15,7 +15,8 @@ def timed(action) -> float:
 
 def show(name: str, values: list[float], floor: list[float] | None = None, floor_name: str = "") -> None:
     middle = statistics.median(values)
-    line = f"{name:<52} p50 {middle:8.1f} ms   p99 {percentile(values, 0.99):8.1f} ms   n={len(values)}"
+    digits = 1 if middle >= 10 else 2
+    line = f"{name:<52} p50 {middle:8.{digits}f} ms   p99 {percentile(values, 0.99):8.{digits}f} ms   n={len(values)}"
     if floor:
         line += f"   {middle / statistics.median(floor):5.2f} x {floor_name}"
     print(line, flush=True)

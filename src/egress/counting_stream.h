@@ -38,8 +38,8 @@ class CountingStream final : public http::Stream {
     void close() override { inner_->close(); }
     [[nodiscard]] bool quiet() override { return inner_->quiet(); }
     http::tcp::socket& socket() override { return inner_->socket(); }
-    // Never: who goes past it is not counted.
-    [[nodiscard]] bool plain() const override { return false; }
+    // Who goes past it counts for itself.
+    [[nodiscard]] bool plain() const override { return inner_->plain(); }
 
   private:
     std::shared_ptr<http::Stream> inner_;

@@ -18,6 +18,7 @@ namespace asio = http::asio;
 using http::awaitable;
 using http::Exchange;
 using http::Stream;
+constexpr std::uint64_t kLeastSplice = 256 * 1024;  // for less a pipe is not worth its while
 
 // The connection ends behind it: what else the guest has sent on it is of the same making.
 // Proxy-Status (RFC 9209) says that this is the answer of nobody further away.
@@ -236,6 +237,13 @@ awaitable<HttpRelay::Passed> HttpRelay::send_answer(Exchange& exchange, http::Re
     if (!co_await exchange.response.start(answer.head.status, std::move(answer.head.headers), answer.length))
         co_return cut_off;
     for (;;) {
+        if (const std::uint64_t bare = upstream_->bare_body(); bare >= kLeastSplice) {
+            auto moved = co_await exchange.response.write_from(upstream_->socket(), bare);
+            if (!moved || over()) co_return cut_off;
+            options_.counters->down += *moved;
+            upstream_->took_bare(*moved);
+            if (*moved > 0) continue;
+        }
         auto piece = co_await upstream_->next();
         if (!piece || over()) co_return cut_off;
         if (piece->empty()) break;

@@ -319,6 +319,35 @@ TEST_F(RelayTest, LargeBodiesPassWhileNobodyHoldsThem) {
     });
 }
 
+TEST_F(RelayTest, LargeAnswersAreCountedToTheByteAndTheConnectionsStay) {
+    std::string body;
+    while (body.size() < 3 << 20) body += std::to_string(body.size()) + " ";
+    const std::string head = "HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n";
+    upstreams_["a.test"] = [&](Peer& peer, int) -> awaitable<void> {
+        while ((co_await peer.head()).ends_with("\r\n\r\n")) co_await peer.send(head + body);
+    };
+    run([&]() -> awaitable<void> {
+        Peer peer = co_await guest();
+        for (std::size_t n = 1; n <= 3; ++n) {
+            co_await peer.send(get("a.test"));
+            co_await peer.head();
+            EXPECT_TRUE(co_await peer.exactly(body.size()) == body);
+            co_await wait_until(
+                [&] { return relays_[0]->counters().down == n * (head.size() + body.size()); });
+        }
+        EXPECT_EQ(opened_["a.test"], 1);
+    });
+}
+
+TEST_F(RelayTest, ALargeAnswerThatEndsEarlyIsCut) {
+    answers("a.test", "HTTP/1.1 200 OK\r\nContent-Length: 2000000\r\n\r\n" + std::string(1'000'000, 'x'));
+    run([&]() -> awaitable<void> {
+        const std::string answer = co_await raw(get("a.test"));
+        EXPECT_TRUE(answer.starts_with("HTTP/1.1 200"));
+        EXPECT_LT(answer.size(), 2'000'000U);
+    });
+}
+
 TEST_F(RelayTest, ExpectIsAnswered) {
     run([&]() -> awaitable<void> {
         Peer peer = co_await guest();

@@ -3,8 +3,8 @@
     internet_server.py CERTIFICATE KEY LOG
 
 Every question and every request is a line of JSON in LOG. HTTP, the same on port 80 and by TLS on 443, has /sse, /slow, /chunked,
-/bytes (1 MiB), /echo (of the body), /generate_204 and websockets; every other path shows the request's headers. Port 1080 is SOCKS5
-with a password, 1081 without; 22, 853 and 8443 (TCP), 123 and 443 (UDP) echo."""
+/bytes (1 MiB), /zeros/N (N MiB), /echo (of the body), /generate_204 and websockets; every other path shows the request's headers. Port
+1080 is SOCKS5 with a password, 1081 without; 22, 853 and 8443 (TCP), 123 and 443 (UDP) echo."""
 import asyncio
 import base64
 import functools
@@ -95,6 +95,13 @@ async def http(reader, writer):
                     await writer.drain()
                     await asyncio.sleep(0.1)
                 return
+            if path.startswith("/zeros/"):
+                mib = int(path.removeprefix("/zeros/"))
+                writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % (mib << 20))
+                for _ in range(mib):
+                    writer.write(bytes(1 << 20))
+                    await writer.drain()
+                continue
             status, kind, payload = 200, "application/json", json.dumps({"headers": headers, "host": host, "path": target}).encode()
             if path == "/generate_204":
                 status, payload = 204, b""
