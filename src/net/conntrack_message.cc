@@ -1,6 +1,7 @@
 #include "net/conntrack_message.h"
 
 #include <linux/netfilter/nf_conntrack_common.h>
+#include <linux/netfilter/nf_conntrack_tcp.h>
 #include <linux/netfilter/nfnetlink.h>
 #include <linux/netfilter/nfnetlink_conntrack.h>
 
@@ -57,6 +58,13 @@ std::optional<Decision> parse_flow(std::string_view body) {
     out.sent = bytes_of(body, CTA_COUNTERS_ORIG);
     out.received = bytes_of(body, CTA_COUNTERS_REPLY);
     return out;
+}
+
+bool is_open_tcp(std::string_view body) {
+    if (body.size() < sizeof(nfgenmsg)) return false;
+    body.remove_prefix(sizeof(nfgenmsg));
+    auto state = find_attribute(nested(nested(body, CTA_PROTOINFO), CTA_PROTOINFO_TCP), CTA_PROTOINFO_TCP_STATE);
+    return state && state->u8() >= TCP_CONNTRACK_SYN_SENT && state->u8() < TCP_CONNTRACK_TIME_WAIT;
 }
 
 }  // namespace gb::net

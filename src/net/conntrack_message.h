@@ -15,5 +15,7 @@ namespace gb::net {
 // the proxy (they count themselves), that were never accepted (ct mark), and other families than IPv4.
 // time_ms is left to the caller.
 std::optional<Decision> parse_flow(std::string_view body);
+// Whether it is TCP that neither end has closed.
+bool is_open_tcp(std::string_view body);
 
 }  // namespace gb::net

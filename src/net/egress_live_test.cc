@@ -303,6 +303,35 @@ TEST_F(EgressTest, N18_UpdateCutsWhatItDenies) {
     EXPECT_THAT(log(), ElementsAre("deny tcp 8.8.8.8 443 deny 8.8.8.8"));
 }
 
+TEST_F(EgressTest, N18_WhoOnlyListensHearsOfACutAtOnce) {
+    set({});
+    UniqueFd kept = in_guest(*slot_, [] { return tcp_connect("1.1.1.1", 443); });
+    std::vector<UniqueFd> cut;
+    for (int i = 0; i < 20; ++i) {
+        cut.push_back(in_guest(*slot_, [] { return tcp_connect("8.8.8.8", 443); }));
+        ASSERT_EQ(echo(cut.back().get(), "one"), 0);
+    }
+    {  // one that is over says nothing more
+        UniqueFd over = in_guest(*slot_, [] { return tcp_connect("8.8.8.8", 22); });
+        ASSERT_EQ(echo(over.get(), "one"), 0);
+    }
+    log();
+    set({.deny_out = {"8.8.8.8"}});
+    for (UniqueFd& fd : cut) {
+        pollfd waiting{fd.get(), POLLIN, 0};
+        ASSERT_EQ(::poll(&waiting, 1, 2'000), 1) << "it would have waited for ever";
+        char data[16];
+        EXPECT_EQ(::recv(fd.get(), data, sizeof data, 0), -1);
+        EXPECT_EQ(errno, ECONNRESET);
+    }
+    EXPECT_EQ(echo(kept.get(), "two"), 0);
+    EXPECT_THAT(log(), testing::AllOf(testing::SizeIs(20), testing::Each("deny tcp 8.8.8.8 443 deny 8.8.8.8")));
+    // What is open again is open.
+    set({});
+    UniqueFd again = in_guest(*slot_, [] { return tcp_connect("8.8.8.8", 443); });
+    EXPECT_EQ(echo(again.get(), "three"), 0);
+}
+
 TEST_F(EgressTest, N18_UpdateCutsWhatComesInToo) {
     set({});
     UniqueFd udp_socket = in_guest(*slot_, [] {

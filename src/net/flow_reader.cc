@@ -18,6 +18,22 @@ constexpr int kReceiveBuffer = 512 << 10;
 constexpr std::size_t kReadBuffer = 65536;
 constexpr std::uint16_t kDelete = NFNL_SUBSYS_CTNETLINK << 8 | IPCTNL_MSG_CT_DELETE;
 
+template <class Wanted>
+Result<std::vector<Decision>> list_flows(Wanted wanted) {
+    GB_TRY_ASSIGN(NetlinkSocket socket, NetlinkSocket::open(NETLINK_NETFILTER));
+    const nfgenmsg header{.nfgen_family = AF_INET, .version = NFNETLINK_V0, .res_id = 0};
+    NetlinkMessage get(NFNL_SUBSYS_CTNETLINK << 8 | IPCTNL_MSG_CT_GET, NLM_F_DUMP, header);
+    std::vector<Decision> out;
+    const std::int64_t time = now_ms();
+    GB_TRY(socket.dump(get, "list connections", [&](const Message& message) {
+        auto flow = parse_flow(message.body);
+        if (!flow || !wanted(message.body)) return;
+        flow->time_ms = time;
+        out.push_back(std::move(*flow));
+    }));
+    return out;
+}
+
 }  // namespace
 
 FlowReader::FlowReader(UniqueFd fd) : fd_(std::move(fd)), buffer_(kReadBuffer) {}
@@ -38,18 +54,11 @@ Result<FlowReader> FlowReader::open() {
 }
 
 Result<std::vector<Decision>> FlowReader::open_flows() {
-    GB_TRY_ASSIGN(NetlinkSocket socket, NetlinkSocket::open(NETLINK_NETFILTER));
-    const nfgenmsg header{.nfgen_family = AF_INET, .version = NFNETLINK_V0, .res_id = 0};
-    NetlinkMessage get(NFNL_SUBSYS_CTNETLINK << 8 | IPCTNL_MSG_CT_GET, NLM_F_DUMP, header);
-    std::vector<Decision> out;
-    const std::int64_t time = now_ms();
-    GB_TRY(socket.dump(get, "list connections", [&](const Message& message) {
-        auto flow = parse_flow(message.body);
-        if (!flow) return;
-        flow->time_ms = time;
-        out.push_back(std::move(*flow));
-    }));
-    return out;
+    return list_flows([](std::string_view) { return true; });
+}
+
+Result<std::vector<Decision>> FlowReader::open_tcp_flows() {
+    return list_flows(is_open_tcp);
 }
 
 std::vector<Decision> FlowReader::read(std::size_t most) {

@@ -16,6 +16,7 @@ class FlowReader {
     static Result<FlowReader> open();
     // What connections there that have not ended have carried so far.
     static Result<std::vector<Decision>> open_flows();
+    static Result<std::vector<Decision>> open_tcp_flows();  // that neither end has closed
 
     [[nodiscard]] int fd() const { return fd_.get(); }  // readable when ends wait
     std::vector<Decision> read(std::size_t most);       // never blocks

@@ -8,7 +8,9 @@
 
 #include <fmt/format.h>
 
+#include "base/log.h"
 #include "net/address_block.h"
+#include "net/flow_cut.h"
 #include "net/netns.h"
 #include "net/nft.h"
 #include "net/slot_rules.h"
@@ -203,8 +205,24 @@ Status Slot::set_policy(EgressPolicy policy) {
                                            {kUdpSet, sets_of_policy.udp_closed},
                                            {kQuicSet, sets_of_policy.quic_closed}}};
     GB_TRY(nft_->replace_elements(kTable, sets));
+    // Nothing was open under a policy that denies everything, and what denies no more than before cuts nothing.
+    const bool may_cut = policy_ != closed_policy() && policy != policy_;
     policy_ = std::move(policy);
+    if (!may_cut) return {};
+    // The rules hold without it.
+    if (const Status cut = cut_denied(sets_of_policy); !cut)
+        log::warn("connections that are denied now are not told so", {{"error", cut.error().message}});
     return {};
+}
+
+Status Slot::cut_denied(const PacketSets& sets) {
+    GB_TRY_ASSIGN(NetnsScope scope, NetnsScope::enter(netns_.get()));
+    GB_TRY_ASSIGN(std::vector<Decision> flows, FlowReader::open_tcp_flows());
+    std::erase_if(flows, [&](const Decision& flow) {
+        const auto address = parse_ipv4(flow.address);
+        return !address || !denies_packets(policy_, host_.ceiling(), sets, *address, flow.port);
+    });
+    return provoke_resets(flows);
 }
 
 Result<std::vector<Decision>> Slot::open_flows() const {

@@ -102,6 +102,7 @@ class Slot {
     Status connect_host();
     Status make_guest_link(GuestLink kind);
     Status limit_rates(const SlotOptions& options);
+    Status cut_denied(const PacketSets& sets);
 
     HostNetwork& host_;
     std::size_t number_ = 0;
