@@ -59,6 +59,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
     if (auto end = gb::net::parse_flow({reinterpret_cast<const char*>(bytes), size}))
         (void)gb::net::decision_line(*end);
     FuzzedDataProvider data(bytes, size);
+    (void)gb::net::is_open_tcp({reinterpret_cast<const char*>(bytes), size});
     const std::string whole = gb::net::message(data);
     const auto cut = data.ConsumeIntegralInRange<std::size_t>(0, whole.size());
     for (const std::size_t length : {whole.size(), cut})

@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <linux/netfilter/nf_conntrack_common.h>
+#include <linux/netfilter/nf_conntrack_tcp.h>
 #include <linux/netfilter/nfnetlink.h>
 #include <linux/netfilter/nfnetlink_conntrack.h>
 
@@ -17,6 +18,7 @@ struct Flow {
     std::uint32_t source = kGuestAddress.value;
     std::uint32_t status = IPS_CONFIRMED | IPS_SRC_NAT;
     std::uint32_t mark = 1;
+    std::optional<std::uint8_t> tcp_state = TCP_CONNTRACK_ESTABLISHED;
 };
 
 std::string be64(std::uint64_t value) {
@@ -35,6 +37,12 @@ std::string message(const Flow& flow) {
     out.put_be32(CTA_STATUS, flow.status).put_be32(CTA_MARK, flow.mark);
     out.begin(CTA_COUNTERS_ORIG).put(CTA_COUNTERS_BYTES, be64(1000)).end();
     out.begin(CTA_COUNTERS_REPLY).put(CTA_COUNTERS_BYTES, be64(std::uint64_t{5} << 32)).end();
+    if (flow.tcp_state)
+        out.begin(CTA_PROTOINFO)
+            .begin(CTA_PROTOINFO_TCP)
+            .put_u8(CTA_PROTOINFO_TCP_STATE, *flow.tcp_state)
+            .end()
+            .end();
     return std::string(out.finish(1).substr(sizeof(nlmsghdr)));
 }
 
@@ -58,6 +66,17 @@ TEST(ConntrackMessage, LeavesOutWhatIsNoDecisionOfPackets) {
     const std::string whole = message({});
     for (std::size_t size = 0; size < whole.size(); ++size)
         (void)parse_flow(std::string_view(whole).substr(0, size));
+}
+
+TEST(ConntrackMessage, KnowsWhatIsOpen) {
+    for (const std::uint8_t state :
+         {TCP_CONNTRACK_SYN_SENT, TCP_CONNTRACK_ESTABLISHED, TCP_CONNTRACK_CLOSE_WAIT})
+        EXPECT_TRUE(is_open_tcp(message({.tcp_state = state}))) << int{state};
+    for (const std::uint8_t state : {TCP_CONNTRACK_NONE, TCP_CONNTRACK_TIME_WAIT, TCP_CONNTRACK_CLOSE})
+        EXPECT_FALSE(is_open_tcp(message({.tcp_state = state}))) << int{state};
+    EXPECT_FALSE(is_open_tcp(message({.tcp_state = std::nullopt}))) << "another protocol";
+    const std::string whole = message({});
+    EXPECT_FALSE(is_open_tcp(whole.substr(0, 3)));
 }
 
 }  // namespace

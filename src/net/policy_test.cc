@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "net/flow_cut.h"
+
 namespace gb::net {
 namespace {
 
@@ -322,6 +324,24 @@ TEST(Policy, PacketSetsSendToTheProxyWhatOnlyANameDecides) {
     EXPECT_EQ(sets({}, {.only_listed = true, .open_names = {pattern("a.com")}}).named, all);
     EXPECT_THAT(sets({}, {.only_listed = true, .open = {block("1.1.1.1")}}).named, IsEmpty());
     EXPECT_EQ(sets({.egress_proxy = ProxyRequest{"proxy.example:1080", "", ""}}).tunneled, all);
+}
+
+TEST(Policy, WhatPacketRulesDeny) {
+    const auto denied = [](const NetworkRequest& request, const char* address, std::uint16_t port) {
+        const EgressPolicy policy = *parse_policy(request);
+        const Ceiling ceiling;
+        return denies_packets(policy, ceiling, packet_sets(policy, ceiling), *parse_ipv4(address), port);
+    };
+    EXPECT_FALSE(denied({}, "8.8.8.8", 443));
+    EXPECT_TRUE(denied({}, "10.0.0.1", 443));
+    EXPECT_TRUE(denied({.deny_out = {"8.8.8.8"}}, "8.8.8.8", 22));
+    EXPECT_FALSE(denied({.deny_out = {"8.8.8.8"}}, "8.8.4.4", 22));
+    const NetworkRequest names{.allow_out = {"ok.com", "1.1.1.1"}, .deny_out = {"0.0.0.0/0"}};
+    EXPECT_TRUE(denied(names, "8.8.8.8", 443)) << "a name may open it, through the proxy";
+    EXPECT_FALSE(denied(names, "1.1.1.1", 443));
+    EXPECT_TRUE(denied({.rules = {{"a.com", {{"A", "b"}}}}}, "1.1.1.1", 443)) << "it must be seen";
+    EXPECT_FALSE(denied({.rules = {{"a.com", {{"A", "b"}}}}}, "1.1.1.1", 22));
+    EXPECT_TRUE(denied({.egress_proxy = ProxyRequest{"proxy.example:1080", "", ""}}, "1.1.1.1", 22));
 }
 
 TEST(Policy, Complement) {
