@@ -30,10 +30,6 @@ std::vector<std::string> texts_of(const json::object& object, const char* field)
     return out;
 }
 
-bool within(const std::vector<net::Cidr>& blocks, net::Ipv4 address) {
-    return std::ranges::any_of(blocks, [&](const net::Cidr& block) { return block.contains(address); });
-}
-
 class Builder {
   public:
     Builder(const PolicyInForce& in_force, const Surroundings& around)
@@ -56,9 +52,9 @@ class Builder {
         net::Ruling out = of_address(address);
         if (!out.allowed()) return out;
         const auto deny = [](const char* rule) { return net::Ruling{net::Verdict::deny, rule}; };
-        if (within(sets_.tunneled, address)) return deny("proxy-only");
-        if (is_udp && within(sets_.udp_closed, address)) return deny("udp-closed");
-        if (is_udp && port == 443 && within(sets_.quic_closed, address)) return deny("udp-closed");
+        if (net::within(sets_.tunneled, address)) return deny("proxy-only");
+        if (is_udp && net::within(sets_.udp_closed, address)) return deny("udp-closed");
+        if (is_udp && port == 443 && net::within(sets_.quic_closed, address)) return deny("udp-closed");
         return out;
     }
     // TLS and HTTP that name a host, to an address that may be another's.

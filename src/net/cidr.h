@@ -1,6 +1,7 @@
 // IPv4 addresses and blocks as numbers, and the one parser for what clients write as an address or a block.
 #pragma once
 
+#include <algorithm>
 #include <compare>
 #include <cstdint>
 #include <optional>
@@ -34,6 +35,9 @@ struct Cidr {
     auto operator<=>(const Cidr&) const = default;
 };
 
+[[nodiscard]] inline bool within(std::span<const Cidr> blocks, Ipv4 address) {
+    return std::ranges::any_of(blocks, [&](const Cidr& block) { return block.contains(address); });
+}
 std::string to_string(const Cidr& cidr);  // "1.2.3.0/24"; a single address without "/32"
 
 // An IPv6 block that covers no IPv4-mapped address. Sandboxes have no IPv6, so nothing else of it matters.

@@ -18,10 +18,6 @@
 namespace gb::net {
 namespace {
 
-bool within(std::span<const Cidr> blocks, Ipv4 address) {
-    return std::ranges::any_of(blocks, [&](const Cidr& block) { return block.contains(address); });
-}
-
 // One's complement sum of 16-bit words (RFC 1071), in the order of the wire.
 std::uint32_t add_words(std::uint32_t sum, const void* data, std::size_t size) {
     const auto* bytes = static_cast<const std::uint8_t*>(data);

@@ -56,10 +56,6 @@ Ceiling ceiling(FuzzedDataProvider& data) {
     return out;
 }
 
-bool within(std::span<const Cidr> blocks, Ipv4 address) {
-    return std::ranges::any_of(blocks, [&](const Cidr& block) { return block.contains(address); });
-}
-
 // The chain `outward` of slot_rules.cc, for a port that no proxy serves. Nothing: a proxy judges it.
 std::optional<bool> packet_passes(const PacketSets& sets, const Ceiling& ceiling, Ipv4 address, bool is_udp) {
     if (within(closed_ranges(), address) || within(ceiling.closed, address)) return false;
