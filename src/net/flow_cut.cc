@@ -12,24 +12,12 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include "base/internet_checksum.h"
 #include "base/unique_fd.h"
 #include "net/slot_rules.h"
 
 namespace gb::net {
 namespace {
-
-// One's complement sum of 16-bit words (RFC 1071), in the order of the wire.
-std::uint32_t add_words(std::uint32_t sum, const void* data, std::size_t size) {
-    const auto* bytes = static_cast<const std::uint8_t*>(data);
-    for (std::size_t i = 0; i + 1 < size; i += 2)
-        sum += static_cast<std::uint32_t>(bytes[i] << 8 | bytes[i + 1]);
-    return sum;
-}
-
-std::uint16_t checksum(std::uint32_t sum) {
-    while (sum >> 16 != 0) sum = (sum & 0xffff) + (sum >> 16);
-    return htons(static_cast<std::uint16_t>(~sum));
-}
 
 struct Frame {
     ether_header ether;
@@ -52,14 +40,14 @@ Frame segment(const Decision& flow, Ipv4 from) {
     ip.tot_len = htons(sizeof(iphdr) + sizeof(tcphdr));
     ip.saddr = htonl(from.value);
     ip.daddr = htonl(kGuestAddress.value);
-    ip.check = checksum(add_words(0, &ip, sizeof ip));
+    ip.check = htons(internet_checksum(add_words(0, &ip, sizeof ip)));
     tcphdr tcp{};
     tcp.source = htons(flow.port);
     tcp.dest = htons(flow.source_port);
     tcp.doff = sizeof tcp / 4;
     tcp.ack = 1;
     std::uint32_t sum = add_words(IPPROTO_TCP + sizeof tcp, &ip.saddr, sizeof ip.saddr + sizeof ip.daddr);
-    tcp.check = checksum(add_words(sum, &tcp, sizeof tcp));
+    tcp.check = htons(internet_checksum(add_words(sum, &tcp, sizeof tcp)));
     std::memcpy(&out.ip, &ip, sizeof ip);
     std::memcpy(&out.tcp, &tcp, sizeof tcp);
     return out;

@@ -14,6 +14,7 @@
 #include <poll.h>
 
 #include "base/ids.h"
+#include "base/internet_checksum.h"
 #include "base/log.h"
 #include "base/subprocess.h"
 #include "net/links.h"
@@ -81,14 +82,7 @@ int socket_error(int fd) {
 }
 
 std::uint16_t checksum(std::string_view data) {
-    std::uint32_t sum = 0;
-    for (std::size_t i = 0; i < data.size(); i += 2) {
-        auto high = static_cast<std::uint8_t>(data[i]);
-        auto low = i + 1 < data.size() ? static_cast<std::uint8_t>(data[i + 1]) : std::uint8_t{0};
-        sum += static_cast<std::uint32_t>(high << 8 | low);
-    }
-    while (sum >> 16 != 0) sum = (sum & 0xffff) + (sum >> 16);
-    return static_cast<std::uint16_t>(~sum);
+    return internet_checksum(add_words(0, data.data(), data.size()));
 }
 
 }  // namespace

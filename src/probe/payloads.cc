@@ -8,20 +8,12 @@
 
 #include <resolv.h>
 
+#include "base/internet_checksum.h"
+
 namespace gb::probe {
 namespace {
 
 constexpr std::size_t kQuicPacket = 1200;
-
-std::uint16_t checksum(std::string_view data) {
-    std::uint32_t sum = 0;
-    for (std::size_t i = 0; i < data.size(); i += 2) {
-        sum += static_cast<std::uint8_t>(data[i]) << 8U;
-        if (i + 1 < data.size()) sum += static_cast<std::uint8_t>(data[i + 1]);
-    }
-    while (sum >> 16U != 0) sum = (sum & 0xffffU) + (sum >> 16U);
-    return static_cast<std::uint16_t>(~sum);
-}
 
 void put(std::string& out, std::size_t at, std::uint16_t value) {
     out[at] = static_cast<char>(value >> 8U);
@@ -52,7 +44,7 @@ std::string echo_request(std::uint16_t id) {
     put(out, 2, 0);
     put(out, 4, id);
     put(out, 6, 1);
-    put(out, 2, checksum(out));
+    put(out, 2, internet_checksum(add_words(0, out.data(), out.size())));
     return out;
 }
 
