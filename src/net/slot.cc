@@ -205,8 +205,11 @@ Status Slot::set_policy(EgressPolicy policy) {
                                            {kUdpSet, sets_of_policy.udp_closed},
                                            {kQuicSet, sets_of_policy.quic_closed}}};
     GB_TRY(nft_->replace_elements(kTable, sets));
-    // Nothing was open under a policy that denies everything, and what denies no more than before cuts nothing.
-    const bool may_cut = policy_ != closed_policy() && policy != policy_;
+    // Nothing was open under a policy that denies everything, and one that denies nothing cuts nothing: the
+    // ceiling is what it was. To look costs milliseconds.
+    const bool denies =
+        !sets_of_policy.deny.empty() || !sets_of_policy.named.empty() || !sets_of_policy.tunneled.empty();
+    const bool may_cut = denies && policy_ != closed_policy() && policy != policy_;
     policy_ = std::move(policy);
     if (!may_cut) return {};
     // The rules hold without it.
