@@ -28,14 +28,11 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 
-class EgressTest : public testing::Test {
+class EgressTest : public HostTest {
   protected:
     void SetUp() override {
-        GB_NEEDS_ROOT();
-        world_.emplace();
-        auto host = HostNetwork::create({.instance = NetWorld::unique_instance()});
-        ASSERT_TRUE(host) << host.error().message;
-        host_ = std::move(*host);
+        HostTest::SetUp();
+        if (IsSkipped() || HasFatalFailure()) return;
         slot_ = make_slot();
     }
 
@@ -64,8 +61,6 @@ class EgressTest : public testing::Test {
     }
     std::vector<std::string> log() { return brief(decisions_of(*slot_)); }
 
-    std::optional<NetWorld> world_;
-    std::unique_ptr<HostNetwork> host_;
     std::unique_ptr<Slot> slot_;
 };
 

@@ -50,6 +50,21 @@ class NetWorld {
     std::thread server_;
 };
 
+// A test with such a host, and the network of a server on it.
+class HostTest : public testing::Test {
+  protected:
+    void SetUp() override {
+        GB_NEEDS_ROOT();
+        world_.emplace();
+        auto host = HostNetwork::create({.instance = NetWorld::unique_instance()});
+        ASSERT_TRUE(host) << host.error().message;
+        host_ = std::move(*host);
+    }
+
+    std::optional<NetWorld> world_;
+    std::unique_ptr<HostNetwork> host_;
+};
+
 // What the guest tries. All return 0 for an answer and an errno otherwise; silence is ETIMEDOUT. They are
 // called in the namespace of the guest: in_guest(slot, [] { return tcp_probe("8.8.8.8", 443); }).
 constexpr std::chrono::milliseconds kPatience{400};

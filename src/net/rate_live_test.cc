@@ -18,15 +18,8 @@ using testing::Not;
 
 constexpr std::uint64_t kUpload = 1'000'000, kDownload = 4'000'000;  // bytes a second
 
-class RateTest : public testing::Test {
+class RateTest : public HostTest {
   protected:
-    void SetUp() override {
-        GB_NEEDS_ROOT();
-        world_.emplace();
-        auto host = HostNetwork::create({.instance = NetWorld::unique_instance()});
-        ASSERT_TRUE(host) << host.error().message;
-        host_ = std::move(*host);
-    }
     std::unique_ptr<Slot> make(std::uint64_t upload, std::uint64_t download) {
         auto slot = Slot::create(
             *host_, {.link = GuestLink::veth, .upload_bytes_s = upload, .download_bytes_s = download});
@@ -42,9 +35,6 @@ class RateTest : public testing::Test {
     std::string downlink(const Slot& slot) {
         return NetWorld::command({"tc", "-s", "qdisc", "show", "dev", host_->link_name(slot.number())});
     }
-
-    std::optional<NetWorld> world_;
-    std::unique_ptr<HostNetwork> host_;
 };
 
 TEST_F(RateTest, EachWayHasItsOwn) {

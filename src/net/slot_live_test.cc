@@ -63,15 +63,8 @@ std::string packet(std::string_view destination, std::uint8_t protocol, std::str
     return p + std::string(payload);
 }
 
-class SlotTest : public testing::Test {
+class SlotTest : public HostTest {
   protected:
-    void SetUp() override {
-        GB_NEEDS_ROOT();
-        world_.emplace();
-        auto host = HostNetwork::create({.instance = NetWorld::unique_instance()});
-        ASSERT_TRUE(host) << host.error().message;
-        host_ = std::move(*host);
-    }
     std::unique_ptr<Slot> make() {
         auto slot = Slot::create(*host_);
         EXPECT_TRUE(slot) << slot.error().message;
@@ -100,9 +93,6 @@ class SlotTest : public testing::Test {
         }
         return "";
     }
-
-    std::optional<NetWorld> world_;
-    std::unique_ptr<HostNetwork> host_;
 };
 
 TEST_F(SlotTest, TapIsWhatQemuExpects) {
