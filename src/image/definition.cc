@@ -190,6 +190,14 @@ Result<TemplateDefinition> load(const fs::path& images, std::string_view name, i
     std::error_code ec;
     if (fs::is_regular_file(folder / "setup", ec)) layer.setup = folder / "setup";
     if (fs::is_directory(folder / "files", ec)) layer.files = folder / "files";
+    if (fs::is_directory(folder / "npm", ec)) {
+        for (std::string_view needed : {"package.json", "package-lock.json"})
+            if (!fs::is_regular_file(folder / "npm" / needed, ec))
+                return fail(ErrorCode::invalid_argument,
+                            fmt::format("{}: {} is missing; versions of npm packages must be locked",
+                                        (folder / "npm").string(), needed));
+        layer.npm = folder / "npm";
+    }
     out.layers.push_back(std::move(layer));
     return out;
 }

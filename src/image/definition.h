@@ -4,6 +4,7 @@
 //   template.toml   the fields below; unknown ones are errors
 //   setup           optional script, run as root inside the new root file system after packages and files
 //   files/          optional tree, copied over the root file system as root's, mode 0644 or 0755
+//   npm/            optional package.json and package-lock.json, installed to /usr/local/lib/node_modules before setup
 //
 // `extends = "base"` starts from another definition of the same folder: packages and env are added to the
 // parent's, other fields replace them, and the parent's files and setup come first.
@@ -24,6 +25,7 @@ struct Layer {
     std::string name;
     std::filesystem::path setup;  // empty: none
     std::filesystem::path files;  // empty: none
+    std::filesystem::path npm;    // empty: none
 };
 
 struct TemplateDefinition {

@@ -75,6 +75,8 @@ Result<std::string> definition_hash(const TemplateDefinition& definition) {
         canonical.add(script);
         canonical.add("files");
         if (!layer.files.empty()) GB_TRY(add_tree(layer.files, canonical));
+        canonical.add("npm");
+        if (!layer.npm.empty()) GB_TRY(add_tree(layer.npm, canonical));
     }
     return sha256_hex(canonical.text()).substr(0, 16);
 }

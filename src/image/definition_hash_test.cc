@@ -24,6 +24,8 @@ TemplateDefinition sample(const TestFolder& folder) {
     folder.write("t/setup", "#!/bin/sh\ntrue\n", 0755);
     folder.write("t/files/etc/hosts", "127.0.0.1 localhost\n");
     folder.write("t/files/opt/tool", "#!/bin/sh\n", 0755);
+    folder.write("t/npm/package.json", "{}");
+    folder.write("t/npm/package-lock.json", "{}");
     std::error_code ec;
     std::filesystem::create_symlink("tool", folder.path() / "t/files/opt/link", ec);
     auto definition = load_definition(folder.path(), "t");
@@ -65,6 +67,9 @@ TEST(DefinitionHash, ChangesWithEveryInput) {
     expect_new("setup", [](auto& f, auto&) { f.write("t/setup", "#!/bin/sh\nfalse\n", 0755); });
     expect_new("no setup", [](auto&, auto& d) { d.layers[0].setup.clear(); });
     expect_new("no files", [](auto&, auto& d) { d.layers[0].files.clear(); });
+    expect_new("no npm", [](auto&, auto& d) { d.layers[0].npm.clear(); });
+    expect_new("npm version",
+               [](auto& f, auto&) { f.write("t/npm/package-lock.json", "{\"a\": \"2\"}"); });
     expect_new("content", [](auto& f, auto&) { f.write("t/files/etc/hosts", "127.0.0.2 localhost\n"); });
     expect_new("executable bit",
                [](auto& f, auto&) { f.write("t/files/etc/hosts", "127.0.0.1 localhost\n", 0755); });

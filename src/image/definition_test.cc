@@ -86,6 +86,19 @@ TEST_F(DefinitionTest, ChildAddsToItsParent) {
     EXPECT_EQ(d->layers[1].setup, images_.path() / "child/setup");
 }
 
+TEST_F(DefinitionTest, NpmPackagesMustBeLocked) {
+    define("t", "name = \"t\"\n");
+    images_.write("t/npm/package.json", "{}");
+    auto unlocked = load("t");
+    ASSERT_FALSE(unlocked);
+    EXPECT_EQ(unlocked.error().code, ErrorCode::invalid_argument);
+    EXPECT_THAT(unlocked.error().message, HasSubstr("package-lock.json is missing"));
+    images_.write("t/npm/package-lock.json", "{}");
+    auto locked = load("t");
+    ASSERT_TRUE(locked) << locked.error().message;
+    EXPECT_EQ(locked->layers[0].npm, images_.path() / "t/npm");
+}
+
 TEST_F(DefinitionTest, ComplaintsNameFileLineAndField) {
     EXPECT_EQ(complaint("name = \"t\"\nmemory_mb = 5\n"), file() + ":2: field 'memory_mb' is not known");
     EXPECT_EQ(complaint("name = \"t\"\n\ncpu_count = \"two\"\n"),

@@ -13,6 +13,7 @@
 #include "image/build_folder.h"
 #include "image/definition_hash.h"
 #include "image/ext4.h"
+#include "image/npm_packages.h"
 #include "image/reporter.h"
 
 namespace gb::image {
@@ -35,9 +36,15 @@ constexpr std::string_view kDpkgOptions[] = {
     "path-exclude=/usr/share/lintian/*",
 };
 
+// Packages with alternatives (Java) want to link manual pages into folders that were excluded.
+constexpr std::string_view kManFolders =
+    R"(mkdir -p "$1/usr/share/man/man1" "$1/usr/share/man/man7" "$1/usr/share/man/man8")";
+
 // Run by mmdebstrap with the root file system as $1. Paths come in through the environment, never as text.
 constexpr std::string_view kCopyFiles =
     R"(tar -C "$GLOVEBOX_FILES_{0}" --owner=0 --group=0 --mode=u=rwX,go=rX -cf - . | tar -C "$1" -xpf -)";
+constexpr std::string_view kCopyNpm =
+    R"(mkdir -p "$1/usr/local/lib" && cp -a "$GLOVEBOX_NPM_{0}/node_modules" "$1/usr/local/lib/")";
 constexpr std::string_view kRunSetup =
     R"(cp "$GLOVEBOX_SETUP_{0}" "$1/run/glovebox-setup" && chmod 0755 "$1/run/glovebox-setup" && )"
     R"(chroot "$1" /usr/bin/env -i HOME=/root LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive )"
@@ -79,13 +86,21 @@ Status install(const TemplateDefinition& definition, const fs::path& work, const
                                      "--variant=minbase"};
     for (const std::string& option : host_apt_options()) argv.push_back("--aptopt=" + option);
     for (std::string_view option : kDpkgOptions) argv.push_back(fmt::format("--dpkgopt={}", option));
+    argv.push_back(fmt::format("--essential-hook={}", kManFolders));
     argv.push_back(fmt::format("--include={}", fmt::join(definition.packages, ",")));
     for (std::size_t i = 0; i < definition.layers.size(); ++i) {
         const Layer& layer = definition.layers[i];
+        const fs::path npm = work / fmt::format("npm-{}", i);
+        GB_TRY(
+            fetch_npm_packages(layer, npm, reporter, {.step = "fetch npm packages", .from = 0, .to = 0.05}));
         if (!layer.files.empty()) {
             options.extra_env.push_back(
                 fmt::format("GLOVEBOX_FILES_{}={}", i, fs::absolute(layer.files).string()));
             argv.push_back("--customize-hook=" + fmt::format(fmt::runtime(kCopyFiles), i));
+        }
+        if (!layer.npm.empty()) {
+            options.extra_env.push_back(fmt::format("GLOVEBOX_NPM_{}={}", i, npm.string()));
+            argv.push_back("--customize-hook=" + fmt::format(fmt::runtime(kCopyNpm), i));
         }
         if (!layer.setup.empty()) {
             options.extra_env.push_back(
@@ -95,7 +110,7 @@ Status install(const TemplateDefinition& definition, const fs::path& work, const
     }
     argv.insert(argv.end(), {std::string(kSuite), root.string(), sources.string()});
     AptMeter meter;
-    GB_TRY(reporter.run({.step = "install packages", .from = 0.01, .to = 0.9}, argv, options,
+    GB_TRY(reporter.run({.step = "install packages", .from = 0.05, .to = 0.9}, argv, options,
                         [&](std::string_view line) {
                             meter.line(line);
                             return Reading{meter.fraction(), meter.detail()};
@@ -116,8 +131,8 @@ Result<RootfsImage> describe(const fs::path& file, std::string hash, bool cached
 }  // namespace
 
 std::vector<std::string> rootfs_recipe() {
-    std::vector<std::string> out = {std::string(kFormat), std::string(kSuite), std::string(kCopyFiles),
-                                    std::string(kRunSetup)};
+    std::vector<std::string> out = {std::string(kFormat),    std::string(kSuite),   std::string(kManFolders),
+                                    std::string(kCopyFiles), std::string(kCopyNpm), std::string(kRunSetup)};
     for (std::string_view option : kDpkgOptions) out.emplace_back(option);
     for (const FinalFile& file : kFinalFiles) out.push_back(fmt::format("{}={}", file.name, file.content));
     for (std::string_view name : kFinalRemovals) out.emplace_back(name);

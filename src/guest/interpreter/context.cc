@@ -52,13 +52,13 @@ awaitable<Status> Context::wait_started() {
     co_return start_status_;
 }
 
-std::shared_ptr<OutputStream> Context::submit(std::string code, EnvMap env) {
+std::shared_ptr<OutputStream> Context::submit(Job job) {
     auto output = std::make_shared<OutputStream>(executor_, wakeup_);
     if (closing_) {
         finish_with(*output, error_line("UnexpectedEndOfExecution", "Context was removed", ""));
         return output;
     }
-    jobs_.push_back(Job{std::move(code), std::move(env), output});
+    jobs_.push_back({std::move(job), output});
     wakeup_->notify();
     return output;
 }
@@ -80,13 +80,13 @@ void Context::close() {
 awaitable<void> Context::run() {
     auto self = shared_from_this();
     start_status_ = co_await start_kernel();
-    if (start_status_ && !options_.preload.empty()) co_await run_hidden(preload_code(options_.preload));
+    if (start_status_ && !options_.preload.empty()) co_await run_hidden(preload(options_.preload));
     started_.open();
     if (start_status_) co_await serve();
     kernel_.reset();
     closing_ = true;
-    for (Job& job : jobs_)
-        finish_with(*job.output, error_line("UnexpectedEndOfExecution", "Context was removed", ""));
+    for (Queued& queued : jobs_)
+        finish_with(*queued.output, error_line("UnexpectedEndOfExecution", "Context was removed", ""));
     jobs_.clear();
     if (restart_) {
         restart_->outcome = fail(ErrorCode::not_found, fmt::format("Context {} not found", id_));
@@ -98,7 +98,8 @@ awaitable<Status> Context::start_kernel() {
     kernel_.reset();
     applied_.reset();
     const std::int64_t since = monotonic_ms();
-    auto kernel = co_await Kernel::start(options_.kernel, zmq_, executor_, wakeup_);
+    auto kernel = co_await interpreter::start_kernel(options_.kernel,
+                                                     {.zmq = zmq_, .executor = executor_, .wakeup = wakeup_});
     if (!kernel) {
         log::error("kernel did not start", {{"context", id_}, {"error", kernel.error().message}});
         co_return std::unexpected(kernel.error().with("Failed to start a kernel"));
@@ -121,9 +122,9 @@ awaitable<void> Context::serve() {
                 asked->done.open();
             }
         } else if (!jobs_.empty()) {
-            Job job = std::move(jobs_.front());
+            Queued queued = std::move(jobs_.front());
             jobs_.pop_front();
-            co_await execute(std::move(job));
+            co_await execute(std::move(queued));
         } else {
             // Between cells only threads that a cell left running have something to say, to nobody.
             while (kernel_ != nullptr && kernel_->next_message()) {
@@ -137,32 +138,34 @@ awaitable<void> Context::serve() {
     }
 }
 
-awaitable<void> Context::execute(Job job) {
-    if (job.output->abandoned()) co_return;
+awaitable<void> Context::execute(Queued queued) {
+    if (queued.output->abandoned()) co_return;
     if (kernel_ == nullptr) {  // it died and could not be started again: one more try for everyone who asks
         Status started = co_await start_kernel();
         if (!started) {
-            finish_with(*job.output, error_line("UnexpectedEndOfExecution", started.error().message, ""));
+            finish_with(*queued.output, error_line("UnexpectedEndOfExecution", started.error().message, ""));
             co_return;
         }
     }
     apply_guest_state();
-    if (!job.env.empty()) queue_hidden(set_call_env_code(job.env));
-    Outcome outcome = co_await run_cell(job);
-    job.output->push(end_of_execution_line());
-    job.output->close();
-    if (outcome == Outcome::finished && !job.env.empty()) co_await run_hidden(reset_call_env_code());
+    const EnvMap& env = queued.job.env;
+    if (!env.empty()) kernel_->call(set_call_env(env));
+    Outcome outcome = co_await run_cell(queued);
+    queued.output->push(end_of_execution_line());
+    queued.output->close();
+    if (outcome == Outcome::finished && !env.empty()) co_await run_hidden(set_call_env({}));
 }
 
 void Context::apply_guest_state() {
     GuestState now = read_guest_state(options_.kernel.run_dir);
-    if (auto code = guest_state_code(applied_, now)) queue_hidden(*std::move(code));
+    if (auto call = guest_state_call(applied_, now)) kernel_->call(*call);
     applied_ = std::move(now);
 }
 
-awaitable<Context::Outcome> Context::run_cell(const Job& job) {
-    OutputStream& output = *job.output;
-    Execution execution(kernel_->execute(job.code, Visibility::recorded));
+awaitable<Context::Outcome> Context::run_cell(const Queued& queued) {
+    OutputStream& output = *queued.output;
+    const std::string& cell_language = queued.job.language.empty() ? language() : queued.job.language;
+    Execution execution(kernel_->execute({.code = queued.job.code, .language = cell_language}));
     InterruptSchedule interrupts;
     std::int64_t last_heard = monotonic_ms();
     for (;;) {
@@ -172,6 +175,9 @@ awaitable<Context::Outcome> Context::run_cell(const Job& job) {
         }
         if (execution.finished()) {
             if (!execution.asked_to_exit()) co_return Outcome::finished;
+            output.push(stream_line(
+                Stream::err, "The kernel has ended as asked and is started again: its variables are lost.\n",
+                rfc3339(now_ms())));
             // It dies at some moment from now on, and would take one of the next cells with it.
             if (!restart_) restart_ = std::make_shared<Restart>(executor_);
             co_return Outcome::kernel_gone;
@@ -186,7 +192,7 @@ awaitable<Context::Outcome> Context::run_cell(const Job& job) {
         if (output.abandoned()) {
             switch (interrupts.next(now)) {
                 case InterruptSchedule::Step::interrupt:
-                    kernel_->process().interrupt();
+                    kernel_->interrupt();
                     break;
                 case InterruptSchedule::Step::give_up:
                     log::warn("kernel ignores interrupts and is restarted", {{"context", id_}});
@@ -207,14 +213,14 @@ awaitable<Context::Outcome> Context::run_cell(const Job& job) {
 // A client that reads slowly slows the code down, as a full pipe would; nothing is dropped and memory stays
 // bounded.
 awaitable<void> Context::wait_for_client(const OutputStream& output) {
-    kernel_->process().stop();
+    kernel_->pause_output();
     while (output.congested() && !closing_ && restart_ == nullptr && !kernel_->exited())
         co_await wakeup_->wait();
-    kernel_->process().resume();
+    kernel_->resume_output();
 }
 
-awaitable<Context::Outcome> Context::run_hidden(std::string code) {
-    Execution execution(kernel_->execute(code, Visibility::silent));
+awaitable<Context::Outcome> Context::run_hidden(const HiddenCall& call) {
+    Execution execution(kernel_->call(call));
     while (!execution.finished()) {
         while (std::optional<Message> message = kernel_->next_message()) {
             log_hidden(*message);

@@ -11,15 +11,20 @@
 #include <vector>
 
 #include "guest/interpreter/guest_state.h"
-#include "guest/interpreter/kernel.h"
+#include "guest/interpreter/kernel_start.h"
 #include "guest/interpreter/output_stream.h"
 
 namespace gb::interpreter {
 
 struct ContextOptions {
-    std::string language;  // normalised
     KernelOptions kernel;
     std::vector<std::string> preload;  // Python modules, imported before the context is ready the first time
+};
+
+struct Job {
+    std::string code;
+    std::string language;  // of the code, normalised; the context's own when empty
+    EnvMap env;            // for this call only
 };
 
 class Context : public std::enable_shared_from_this<Context> {
@@ -27,7 +32,7 @@ class Context : public std::enable_shared_from_this<Context> {
     Context(asio::any_io_executor executor, zmq::context_t& zmq, ContextOptions options);
 
     [[nodiscard]] const std::string& id() const { return id_; }
-    [[nodiscard]] const std::string& language() const { return options_.language; }
+    [[nodiscard]] const std::string& language() const { return options_.kernel.language; }
     [[nodiscard]] const std::string& cwd() const { return options_.kernel.cwd; }
 
     // The life of the context; returns after close(). Spawned once, by the registry.
@@ -40,14 +45,13 @@ class Context : public std::enable_shared_from_this<Context> {
 
     // Queues code. The answer's lines come from the stream; abandon() it to take the job back or interrupt
     // it.
-    std::shared_ptr<OutputStream> submit(std::string code, EnvMap env);
+    std::shared_ptr<OutputStream> submit(Job job);
     awaitable<Status> restart();  // a running job ends with an error, queued ones run in the new kernel
     void close();                 // every job ends with an error
 
   private:
-    struct Job {
-        std::string code;
-        EnvMap env;  // for this call only
+    struct Queued {
+        Job job;
         std::shared_ptr<OutputStream> output;
     };
     struct Restart {
@@ -59,11 +63,10 @@ class Context : public std::enable_shared_from_this<Context> {
 
     awaitable<Status> start_kernel();
     awaitable<void> serve();
-    awaitable<void> execute(Job job);
-    awaitable<Outcome> run_cell(const Job& job);
-    awaitable<Outcome> run_hidden(std::string code);  // waits for its end; what it prints is logged
+    awaitable<void> execute(Queued queued);
+    awaitable<Outcome> run_cell(const Queued& queued);
+    awaitable<Outcome> run_hidden(const HiddenCall& call);  // waits for its end; what it prints is logged
     awaitable<void> wait_for_client(const OutputStream& output);
-    void queue_hidden(std::string code) { kernel_->execute(code, Visibility::silent); }
     void apply_guest_state();
     [[nodiscard]] bool disturbed() const { return closing_ || restart_ != nullptr || kernel_->exited(); }
     std::string disturbance_line();
@@ -77,7 +80,7 @@ class Context : public std::enable_shared_from_this<Context> {
     Status start_status_;
     std::unique_ptr<Kernel> kernel_;
     std::optional<GuestState> applied_;  // in the present kernel
-    std::deque<Job> jobs_;
+    std::deque<Queued> jobs_;
     std::shared_ptr<Restart> restart_;  // asked for and not yet done
     bool closing_ = false;
 };

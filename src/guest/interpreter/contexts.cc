@@ -9,7 +9,6 @@
 
 #include "base/log.h"
 #include "guest/interpreter/kernel_scripts.h"
-#include "guest/interpreter/language.h"
 
 namespace gb::interpreter {
 namespace {
@@ -18,40 +17,60 @@ using namespace std::chrono_literals;
 
 constexpr std::chrono::milliseconds kFirstRetry = 500ms;
 constexpr std::chrono::milliseconds kLongestRetry = 30s;
-constexpr std::string_view kDefaultLanguage = "python";
 
 }  // namespace
 
 Contexts::Contexts(asio::any_io_executor executor, InterpreterOptions options)
-    : executor_(std::move(executor)), options_(std::move(options)), scripts_(options_.run_dir / "kernel") {}
-
-awaitable<void> Contexts::start_default() {
-    for (auto pause = kFirstRetry; !closing_; pause = std::min(pause * 2, kLongestRetry)) {
-        Status scripts = write_kernel_scripts(scripts_);
-        if (scripts) {
-            auto context = co_await default_for(std::string(kDefaultLanguage));
-            if (context) co_return;
-            trouble_ = context.error().message;
+    : executor_(std::move(executor)), options_(std::move(options)), scripts_(options_.run_dir / "kernel") {
+    for (const std::string& language : options_.languages) {
+        if (Status known = require_kernel_for(language, options_.runtimes); !known) {
+            log::warn("no default context", {{"language", language}, {"error", known.error().message}});
         } else {
-            trouble_ = scripts.error().message;
-            log::error("cannot write the kernel's start-up files", {{"error", trouble_}});
+            languages_.push_back(language);
         }
-        asio::steady_timer timer(executor_, pause);
-        co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
     }
 }
 
+awaitable<void> Contexts::start_defaults() {
+    for (const std::string& language : languages_) {
+        for (auto pause = kFirstRetry; !closing_; pause = std::min(pause * 2, kLongestRetry)) {
+            Status started = co_await start_default(language);
+            if (started) break;
+            trouble_ = started.error().message;
+            asio::steady_timer timer(executor_, pause);
+            co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+        }
+    }
+}
+
+awaitable<Status> Contexts::start_default(const std::string& language) {
+    if (!scripts_written_) {
+        Status written = write_kernel_scripts(scripts_);
+        if (!written) {
+            log::error("cannot write the kernels' start-up files", {{"error", written.error().message}});
+            co_return written;
+        }
+        scripts_written_ = true;
+    }
+    GB_CO_TRY(co_await default_for(language));
+    co_return Status();
+}
+
 bool Contexts::ready() const {
-    auto found = defaults_.find(kDefaultLanguage);
-    return found != defaults_.end() && found->second->ready();
+    return !languages_.empty() && std::ranges::all_of(languages_, [this](const std::string& language) {
+        auto found = defaults_.find(language);
+        return found != defaults_.end() && found->second->ready();
+    });
 }
 
 std::shared_ptr<Context> Contexts::add(std::string language, std::string cwd,
                                        std::vector<std::string> preload) {
     ContextOptions options;
-    options.language = std::move(language);
-    options.kernel = {
-        .run_dir = options_.run_dir, .scripts = scripts_, .python = options_.python, .cwd = std::move(cwd)};
+    options.kernel = {.run_dir = options_.run_dir,
+                      .scripts = scripts_,
+                      .runtimes = options_.runtimes,
+                      .language = std::move(language),
+                      .cwd = std::move(cwd)};
     options.preload = std::move(preload);
     auto context = std::make_shared<Context>(executor_, zmq_, std::move(options));
     all_.push_back(context);
@@ -67,7 +86,7 @@ awaitable<Result<std::shared_ptr<Context>>> Contexts::started(std::shared_ptr<Co
 }
 
 awaitable<Result<std::shared_ptr<Context>>> Contexts::create(std::string language, std::string cwd) {
-    GB_CO_TRY(require_kernel_for(language));
+    GB_CO_TRY(require_kernel_for(language, options_.runtimes));
     if (cwd.empty()) cwd = options_.cwd;
     std::error_code ignored;
     if (cwd != options_.cwd && !std::filesystem::is_directory(cwd, ignored))
@@ -78,16 +97,16 @@ awaitable<Result<std::shared_ptr<Context>>> Contexts::create(std::string languag
 
 awaitable<Result<std::shared_ptr<Context>>> Contexts::default_for(std::string language) {
     if (language == "typescript") language = "javascript";  // one kernel runs both
-    GB_CO_TRY(require_kernel_for(language));
+    GB_CO_TRY(require_kernel_for(language, options_.runtimes));
     std::shared_ptr<Context>& slot = defaults_[language];
     if (!slot) {
         std::vector<std::string> preload;
-        if (language == kDefaultLanguage && !preloaded_) preload = options_.preload;
+        if (language == "python" && !preloaded_) preload = options_.preload;
         slot = add(language, options_.cwd, std::move(preload));
     }
     std::shared_ptr<Context> context = slot;
     auto result = co_await started(context);
-    if (result) preloaded_ = true;
+    if (result && context->language() == "python") preloaded_ = true;
     co_return result;
 }
 

@@ -13,9 +13,11 @@ namespace gb::interpreter {
 
 struct InterpreterOptions {
     std::filesystem::path run_dir = "/run/glovebox";
-    std::string python = "/usr/bin/python3";
+    Runtimes runtimes = find_runtimes();
     std::string cwd = "/home/user";    // of contexts that name none
     std::vector<std::string> preload;  // for the default Python context
+    // Languages whose default context starts with the server. Those without a kernel here are left out.
+    std::vector<std::string> languages = {"python"};
 };
 
 class Contexts {
@@ -24,9 +26,9 @@ class Contexts {
 
     // Ends what an earlier server left behind. Before anything is started.
     void clean_up() { sweep_kernels(options_.run_dir); }
-    // Starts the default Python context and tries again until it stands.
-    awaitable<void> start_default();
-    [[nodiscard]] bool ready() const;                                      // the default Python context runs
+    // Starts the default contexts and tries again until each stands.
+    awaitable<void> start_defaults();
+    [[nodiscard]] bool ready() const;                                      // the default contexts run
     [[nodiscard]] const std::string& trouble() const { return trouble_; }  // why not, empty while all is well
 
     // An empty cwd means the default one.
@@ -39,6 +41,7 @@ class Contexts {
     void close_all();  // their coroutines end, kernels are killed
 
   private:
+    awaitable<Status> start_default(const std::string& language);
     std::shared_ptr<Context> add(std::string language, std::string cwd, std::vector<std::string> preload);
     awaitable<Result<std::shared_ptr<Context>>> started(std::shared_ptr<Context> context);
     void forget(const Context& context);
@@ -50,6 +53,8 @@ class Contexts {
     std::vector<std::shared_ptr<Context>> all_;
     std::map<std::string, std::shared_ptr<Context>, std::less<>> defaults_;
     std::string trouble_ = "starting";
+    std::vector<std::string> languages_;  // of default contexts that start with the server
+    bool scripts_written_ = false;
     bool preloaded_ = false;
     bool closing_ = false;
 };

@@ -50,11 +50,11 @@ GuestState read_guest_state(const std::filesystem::path& run_dir) {
     return state;
 }
 
-std::optional<std::string> guest_state_code(const std::optional<GuestState>& applied, const GuestState& now) {
+std::optional<HiddenCall> guest_state_call(const std::optional<GuestState>& applied, const GuestState& now) {
     const GuestState before = applied.value_or(GuestState{});
     if (before == now) return std::nullopt;
     const Reseed reseed = before.generation == now.generation ? Reseed::no : Reseed::yes;
-    return enter_generation_code(reseed, now.env);
+    return enter_generation(reseed, now.env);
 }
 
 }  // namespace gb::interpreter

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "guest/interpreter/python_prelude.h"
+#include "guest/interpreter/hidden_call.h"
 
 namespace gb::interpreter {
 
@@ -21,8 +21,8 @@ struct GuestState {
 // and counts as missing.
 GuestState read_guest_state(const std::filesystem::path& run_dir);
 
-// The code that brings a kernel from `applied` (none: freshly started) to `now`; nothing when there is
+// The call that brings a kernel from `applied` (none: freshly started) to `now`; nothing when there is
 // nothing to do.
-std::optional<std::string> guest_state_code(const std::optional<GuestState>& applied, const GuestState& now);
+std::optional<HiddenCall> guest_state_call(const std::optional<GuestState>& applied, const GuestState& now);
 
 }  // namespace gb::interpreter

@@ -37,15 +37,15 @@ TEST_F(GuestStateTest, DamagedFilesCountAsMissing) {
     EXPECT_EQ(read_guest_state(dir), GuestState{});
 }
 
-TEST(GuestStateCode, OnlyWhenSomethingChanged) {
-    EXPECT_FALSE(guest_state_code({}, {}));
-    EXPECT_FALSE(guest_state_code(GuestState{3, {{"A", "1"}}}, GuestState{3, {{"A", "1"}}}));
+TEST(GuestStateCall, OnlyWhenSomethingChanged) {
+    EXPECT_FALSE(guest_state_call({}, {}));
+    EXPECT_FALSE(guest_state_call(GuestState{3, {{"A", "1"}}}, GuestState{3, {{"A", "1"}}}));
 }
 
-TEST(GuestStateCode, SeedsOnlyForANewGeneration) {
-    EXPECT_THAT(*guest_state_code({}, GuestState{1, {}}), HasSubstr(R"("reseed":true)"));
-    EXPECT_THAT(*guest_state_code(GuestState{1, {}}, GuestState{2, {}}), HasSubstr(R"("reseed":true)"));
-    EXPECT_THAT(*guest_state_code(GuestState{1, {}}, GuestState{1, {{"A", "1"}}}),
+TEST(GuestStateCall, SeedsOnlyForANewGeneration) {
+    EXPECT_THAT(python_code(*guest_state_call({}, GuestState{1, {}})), HasSubstr(R"("reseed":true)"));
+    EXPECT_THAT(python_code(*guest_state_call(GuestState{1, {}}, GuestState{2, {}})), HasSubstr(R"("reseed":true)"));
+    EXPECT_THAT(python_code(*guest_state_call(GuestState{1, {}}, GuestState{1, {{"A", "1"}}})),
                 HasSubstr(R"("reseed":false)"));
 }
 

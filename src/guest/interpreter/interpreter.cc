@@ -20,7 +20,7 @@ Result<http::tcp::endpoint> Interpreter::start(const std::string& address, std::
     // Only who owns the port may touch the run folder: another server's kernels would be taken for
     // left-overs.
     contexts_.clean_up();
-    asio::co_spawn(io_, contexts_.start_default(), asio::detached);
+    asio::co_spawn(io_, contexts_.start_defaults(), asio::detached);
     return where;
 }
 

@@ -17,7 +17,7 @@ class Interpreter {
   public:
     Interpreter(asio::io_context& io, InterpreterOptions options);
 
-    // Listens, then starts the default context. Returns where it listens; port 0 picks a free one.
+    // Listens, then starts the default contexts. Returns where it listens; port 0 picks a free one.
     Result<http::tcp::endpoint> start(const std::string& address, std::uint16_t port);
     // Ends every kernel and connection; io.run() returns soon afterwards.
     void stop();

@@ -1,162 +1,9 @@
 // The whole server against a real ipykernel. Names follow contract section 4; skipped where there is no
 // ipykernel.
-#include "guest/interpreter/interpreter.h"
-
-#include <atomic>
-#include <future>
-#include <thread>
-
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/post.hpp>
-#include <boost/asio/use_future.hpp>
-#include <boost/asio/write.hpp>
-#include <boost/json/parse.hpp>
-#include <boost/json/serialize.hpp>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/subprocess.h"
-#include "http/client.h"
+#include "guest/interpreter/interpreter_fixture.h"
 
 namespace gb::interpreter {
 namespace {
-
-namespace json = boost::json;
-using namespace std::chrono_literals;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using Response = http::ClientConnection::Response;
-
-// The lines of one answer, sorted out.
-struct Answer {
-    std::vector<json::object> lines;
-
-    [[nodiscard]] std::vector<json::object> of(std::string_view type) const {
-        std::vector<json::object> found;
-        for (const json::object& line : lines)
-            if (line.at("type").as_string() == type) found.push_back(line);
-        return found;
-    }
-    [[nodiscard]] std::string text(std::string_view type) const {
-        std::string all;
-        for (const json::object& line : of(type)) all += std::string_view(line.at("text").as_string());
-        return all;
-    }
-    [[nodiscard]] std::string out() const { return text("stdout"); }
-    [[nodiscard]] std::string main_result() const {
-        for (const json::object& line : of("result"))
-            if (line.at("is_main_result").as_bool())
-                return std::string(std::string_view(line.at("text").as_string()));
-        return "(none)";
-    }
-    [[nodiscard]] std::string error() const {
-        auto found = of("error");
-        return found.empty() ? "(none)" : std::string(std::string_view(found[0].at("name").as_string()));
-    }
-};
-
-bool has_ipykernel() {
-    auto output = run({"/usr/bin/python3", "-c", "import ipykernel"});
-    return output && output->exit_code == 0;
-}
-
-class InterpreterTest : public testing::Test {
-  protected:
-    void SetUp() override {
-        static const bool available = has_ipykernel();
-        if (!available) GTEST_SKIP() << "/usr/bin/python3 has no ipykernel (package python3-ipykernel)";
-        char name[] = "/tmp/gbi-XXXXXX";
-        ASSERT_NE(::mkdtemp(name), nullptr);
-        run_dir = name;
-        InterpreterOptions options;
-        options.run_dir = run_dir;
-        options.cwd = run_dir.string();
-        interpreter = std::make_unique<Interpreter>(io, options);
-        auto where = interpreter->start("127.0.0.1", 0);
-        ASSERT_TRUE(where) << where.error().message;
-        port = where->port();
-        server = std::thread([this] { io.run(); });
-        for (int i = 0; i < 1200 && !healthy(); ++i) std::this_thread::sleep_for(50ms);
-        ASSERT_EQ(request("GET", "/health").body, "\"OK\"");
-    }
-
-    void TearDown() override {
-        if (!server.joinable()) return;
-        asio::post(io, [this] { interpreter->stop(); });
-        server.join();  // returns only when every coroutine has ended
-        interpreter.reset();
-        EXPECT_TRUE(std::filesystem::is_empty(run_dir / "kernels"));
-        (void)remove_tree(run_dir);
-    }
-
-    bool healthy() { return request("GET", "/health").head.status == 200; }
-
-    Response request(std::string method, std::string target, std::string body = "") {
-        asio::io_context client;
-        auto future = asio::co_spawn(
-            client, send(port, std::move(method), std::move(target), std::move(body)), asio::use_future);
-        client.run();
-        auto response = future.get();
-        EXPECT_TRUE(response) << response.error().message;
-        return response ? *std::move(response) : Response();
-    }
-    static awaitable<Result<Response>> send(std::uint16_t port, std::string method, std::string target,
-                                            std::string body) {
-        GB_CO_TRY_ASSIGN(auto connection, co_await http::ClientConnection::connect(
-                                              {asio::ip::make_address("127.0.0.1"), port}, 5s));
-        http::RequestHead head{.method = std::move(method),
-                               .target = std::move(target),
-                               .headers = {{"Host", "localhost"}, {"Content-Type", "application/json"}}};
-        co_return co_await connection.request(std::move(head), body, std::size_t{64} << 20);
-    }
-
-    Answer execute(std::string_view code, json::object more = {}) {
-        more["code"] = code;
-        return answer(request("POST", "/execute", json::serialize(more)));
-    }
-    static Answer answer(const Response& response) {
-        EXPECT_EQ(response.head.status, 200) << response.body;
-        Answer answer;
-        for (std::size_t at = 0; at < response.body.size();) {
-            const std::size_t end = response.body.find('\n', at);
-            answer.lines.push_back(json::parse(response.body.substr(at, end - at)).as_object());
-            at = end + 1;
-        }
-        EXPECT_FALSE(answer.lines.empty());
-        if (!answer.lines.empty()) {
-            EXPECT_EQ(answer.lines.back().at("type"), "end_of_execution");
-        }
-        return answer;
-    }
-    std::string new_context(std::string_view body = "{}") {
-        Response response = request("POST", "/contexts", std::string(body));
-        EXPECT_EQ(response.head.status, 200) << response.body;
-        return std::string(std::string_view(json::parse(response.body).as_object().at("id").as_string()));
-    }
-
-    // Sends an /execute and hangs up `after` that long.
-    void execute_and_leave(std::string_view code, std::chrono::milliseconds after) {
-        asio::io_context client;
-        http::tcp::socket socket(client);
-        socket.connect({asio::ip::make_address("127.0.0.1"), port});
-        const std::string body = json::serialize(json::object{{"code", code}});
-        const std::string text =
-            "POST /execute HTTP/1.1\r\nHost: x\r\nContent-Length: " + std::to_string(body.size()) +
-            "\r\n\r\n" + body;
-        asio::write(socket, asio::buffer(text));
-        std::this_thread::sleep_for(after);
-    }
-
-    std::filesystem::path run_dir;
-    asio::io_context io{1};
-    std::unique_ptr<Interpreter> interpreter;
-    std::uint16_t port = 0;
-    std::thread server;
-};
 
 TEST_F(InterpreterTest, ResultCountAndEndInOrder) {
     Answer answer = execute("1+1");
@@ -483,7 +330,8 @@ TEST_F(InterpreterTest, Refusals) {
     EXPECT_EQ(request("POST", "/contexts/nope/restart").head.status, 404);
     Response language = request("POST", "/execute", R"({"code":"1","language":"cobol"})");
     EXPECT_EQ(language.head.status, 500);
-    EXPECT_THAT(language.body, HasSubstr("Available: python"));
+    EXPECT_THAT(language.body, HasSubstr("No kernel for language 'cobol' in this sandbox. Available: "));
+    EXPECT_THAT(language.body, HasSubstr("python"));
     EXPECT_EQ(request("POST", "/contexts", R"({"cwd":"/no/such/folder"})").head.status, 500);
     EXPECT_EQ(request("POST", "/execute", "{").head.status, 422);
     EXPECT_EQ(request("GET", "/execute").head.status, 405);

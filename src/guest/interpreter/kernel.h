@@ -1,46 +1,74 @@
-// One running kernel as the server's thread sees it: requests go in, messages come out in order.
+// One running kernel as the server's thread sees it: requests go in, messages come out in order. What they
+// say is the same for every language; how they travel is the business of the classes behind this one.
 #pragma once
 
 #include <deque>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
-#include "guest/interpreter/jupyter_client.h"
+#include "guest/interpreter/hidden_call.h"
+#include "guest/interpreter/jupyter_message.h"
 #include "guest/interpreter/kernel_process.h"
 #include "guest/interpreter/wakeup.h"
 
 namespace gb::interpreter {
 
+struct Cell {
+    std::string_view code;
+    std::string_view language;  // normalised; the JavaScript kernel runs two
+};
+
 class Kernel {
   public:
-    // Spawns it and waits until it answers on every channel. `wakeup` is notified whenever there is something
-    // new.
-    static awaitable<Result<std::unique_ptr<Kernel>>> start(KernelOptions options, zmq::context_t& zmq,
-                                                            asio::any_io_executor executor,
-                                                            std::shared_ptr<Wakeup> wakeup);
+    virtual ~Kernel() = default;
+    Kernel(const Kernel&) = delete;
+    Kernel& operator=(const Kernel&) = delete;
 
-    // Sends an execute_request, returns its msg_id.
-    std::string execute(std::string_view code, Visibility visibility);
+    // Both return the id that the messages about the request carry as parent_id. The last ones are
+    // `execute_reply` and `status` idle, in any order.
+    virtual std::string execute(const Cell& cell) = 0;
+    virtual std::string call(const HiddenCall& call) = 0;
+
+    virtual void interrupt() { process_->interrupt(); }
+    // Output that nobody takes slows the code down, as a full pipe would.
+    virtual void pause_output() { process_->stop(); }
+    virtual void resume_output() { process_->resume(); }
 
     std::optional<Message> next_message();
     [[nodiscard]] bool exited() const { return inbox_->exited && inbox_->messages.empty(); }
     KernelProcess& process() { return *process_; }
 
-  private:
+  protected:
+    // Shared with events that are still on their way when the kernel goes.
     struct Inbox {
+        explicit Inbox(std::shared_ptr<Wakeup> to_rouse) : wakeup(std::move(to_rouse)) {}
+        void push(Message message) {
+            messages.push_back(std::move(message));
+            wakeup->notify();
+        }
+        void end() {
+            exited = true;
+            wakeup->notify();
+        }
         std::deque<Message> messages;
         bool exited = false;
+        std::shared_ptr<Wakeup> wakeup;
     };
 
-    Kernel() = default;
-    awaitable<Status> wait_until_ready(std::shared_ptr<Wakeup> wakeup);
-    std::string request(std::string_view type, boost::json::object content);
+    Kernel(std::unique_ptr<KernelProcess> process, std::shared_ptr<Wakeup> wakeup)
+        : process_(std::move(process)), inbox_(std::make_shared<Inbox>(std::move(wakeup))) {}
 
-    std::string session_;
-    std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();  // shared with events still on their way
     std::unique_ptr<KernelProcess> process_;
-    std::unique_ptr<JupyterClient> client_;  // goes before the process
+    std::shared_ptr<Inbox> inbox_;
 };
+
+inline std::optional<Message> Kernel::next_message() {
+    if (inbox_->messages.empty()) return std::nullopt;
+    Message message = std::move(inbox_->messages.front());
+    inbox_->messages.pop_front();
+    return message;
+}
 
 }  // namespace gb::interpreter

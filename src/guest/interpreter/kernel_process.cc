@@ -1,8 +1,8 @@
 #include "guest/interpreter/kernel_process.h"
 
-#include <charconv>
+#include <algorithm>
+#include <sstream>
 #include <thread>
-#include <vector>
 
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -24,24 +24,59 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kConnectionFile = "connection.json";
 constexpr int kOomScore = 300;  // memory pressure ends a kernel before it ends the agent or this server
+constexpr int kFirstFree = 16;  // file descriptors below are for the child's own numbers
 
 fs::path kernels_folder(const fs::path& run_dir) {
     return run_dir / "kernels";
 }
 
-Result<pid_t> spawn_python(const std::vector<std::string>& argv, const std::string& cwd) {
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    // What code prints travels as messages; only the kernel's own greeting goes here. Its complaints are
-    // logged.
-    posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
-    // Accepted connections are not close-on-exec: a kernel that held one would keep its client waiting.
-    posix_spawn_file_actions_addclosefrom_np(&actions, 3);
+// Field 22 of proc(5) stat: with the pid it names one process for ever.
+std::string start_time(pid_t pid) {
+    auto stat = read_file(fmt::format("/proc/{}/stat", pid));
+    if (!stat) return {};
+    std::istringstream fields(stat->substr(stat->rfind(')') + 1));
+    std::string field;
+    for (int number = 3; number <= 22 && fields >> field; ++number) {
+    }
+    return field;
+}
+
+class SpawnActions {
+  public:
+    SpawnActions() { posix_spawn_file_actions_init(&actions_); }
+    ~SpawnActions() { posix_spawn_file_actions_destroy(&actions_); }
+    SpawnActions(const SpawnActions&) = delete;
+    SpawnActions& operator=(const SpawnActions&) = delete;
+
+    // Numbers of ours and of the child's may overlap, so ours are moved out of the way first.
+    Status give(const std::vector<std::pair<int, int>>& fds) {
+        int highest = 2;
+        for (const auto& [ours, theirs] : fds) {
+            UniqueFd& moved = moved_.emplace_back(::fcntl(ours, F_DUPFD_CLOEXEC, kFirstFree));
+            if (!moved) return fail_errno("duplicate a file descriptor");
+            posix_spawn_file_actions_adddup2(&actions_, moved.get(), theirs);
+            highest = std::max(highest, theirs);
+        }
+        // Accepted connections are not close-on-exec: a kernel that held one would keep its client waiting.
+        posix_spawn_file_actions_addclosefrom_np(&actions_, highest + 1);
+        return {};
+    }
+    posix_spawn_file_actions_t* get() { return &actions_; }
+
+  private:
+    posix_spawn_file_actions_t actions_{};
+    std::vector<UniqueFd> moved_;
+};
+
+Result<pid_t> spawn_program(const KernelCommand& command) {
+    SpawnActions actions;
+    posix_spawn_file_actions_addopen(actions.get(), 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(actions.get(), 1, "/dev/null", O_WRONLY, 0);
     std::error_code ignored;
-    if (fs::is_directory(cwd, ignored)) posix_spawn_file_actions_addchdir_np(&actions, cwd.c_str());
+    if (fs::is_directory(command.cwd, ignored))
+        posix_spawn_file_actions_addchdir_np(actions.get(), command.cwd.c_str());
+    GB_TRY(actions.give(command.fds));
 
     posix_spawnattr_t attr;
     posix_spawnattr_init(&attr);
@@ -53,16 +88,14 @@ Result<pid_t> spawn_python(const std::vector<std::string>& argv, const std::stri
     posix_spawnattr_setpgroup(&attr, 0);
     posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
 
-    std::vector<char*> pointers;
-    for (const std::string& argument : argv) pointers.push_back(const_cast<char*>(argument.c_str()));
-    pointers.push_back(nullptr);
-    std::string quiet_debugger = "PYDEVD_DISABLE_FILE_VALIDATION=1";
-    std::vector<char*> env{quiet_debugger.data()};
+    std::vector<char*> argv, env;
+    for (const std::string& argument : command.argv) argv.push_back(const_cast<char*>(argument.c_str()));
+    argv.push_back(nullptr);
+    for (const std::string& variable : command.env) env.push_back(const_cast<char*>(variable.c_str()));
     for (char** variable = environ; *variable != nullptr; ++variable) env.push_back(*variable);
     env.push_back(nullptr);
     pid_t pid = -1;
-    const int rc = ::posix_spawn(&pid, argv[0].c_str(), &actions, &attr, pointers.data(), env.data());
-    posix_spawn_file_actions_destroy(&actions);
+    const int rc = ::posix_spawn(&pid, argv[0], actions.get(), &attr, argv.data(), env.data());
     posix_spawnattr_destroy(&attr);
     if (rc != 0) return fail_errno(rc, fmt::format("start {}", argv[0]));
     return pid;
@@ -70,29 +103,29 @@ Result<pid_t> spawn_python(const std::vector<std::string>& argv, const std::stri
 
 }  // namespace
 
-Result<std::unique_ptr<KernelProcess>> KernelProcess::spawn(const KernelOptions& options) {
-    const fs::path folder = kernels_folder(options.run_dir) / random_id(8);
+Result<fs::path> make_kernel_folder(const fs::path& run_dir) {
+    fs::path folder = kernels_folder(run_dir) / random_id(8);
     GB_TRY(make_dirs(folder, 0700));
-    Connection connection{.folder = folder.string(), .key = random_hex(32)};
-    const fs::path file = folder / kConnectionFile;
-    GB_TRY(write_file_atomic(file, connection_file(connection), 0600));
+    return folder;
+}
 
-    GB_TRY_ASSIGN(pid_t pid,
-                  spawn_python({options.python, "-m", "ipykernel_launcher", "-f", file.string(),
-                                "--config=" + (options.scripts / "ipython_kernel_config.py").string()},
-                               options.cwd));
-    UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-    std::unique_ptr<KernelProcess> process(
-        new KernelProcess(pid, std::move(pidfd), std::move(connection), folder));
+Result<std::unique_ptr<KernelProcess>> KernelProcess::spawn(const KernelCommand& command) {
+    auto pid = spawn_program(command);
+    if (!pid) {
+        (void)remove_tree(command.folder);
+        return std::unexpected(pid.error());
+    }
+    UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, *pid, 0)));
+    std::unique_ptr<KernelProcess> process(new KernelProcess(*pid, std::move(pidfd), command.folder));
     if (!process->pidfd_) return fail_errno("pidfd_open");
     // For sweep_kernels of a later server.
-    GB_TRY(write_file_atomic(folder / "pid", std::to_string(pid)));
-    (void)write_control_file(fmt::format("/proc/{}/oom_score_adj", pid), std::to_string(kOomScore));
+    GB_TRY(write_file_atomic(command.folder / "pid", fmt::format("{} {}", *pid, start_time(*pid))));
+    (void)write_control_file(fmt::format("/proc/{}/oom_score_adj", *pid), std::to_string(kOomScore));
     return process;
 }
 
-KernelProcess::KernelProcess(pid_t pid, UniqueFd pidfd, Connection connection, fs::path folder)
-    : pid_(pid), pidfd_(std::move(pidfd)), connection_(std::move(connection)), folder_(std::move(folder)) {}
+KernelProcess::KernelProcess(pid_t pid, UniqueFd pidfd, fs::path folder)
+    : pid_(pid), pidfd_(std::move(pidfd)), folder_(std::move(folder)) {}
 
 KernelProcess::~KernelProcess() {
     ::kill(-pid_, SIGKILL);
@@ -133,17 +166,19 @@ std::string KernelProcess::describe_end() {
                        signal == SIGKILL ? ", possibly because the sandbox ran out of memory" : "");
 }
 
+std::optional<int> KernelProcess::exit_code() {
+    if (!reap() || !WIFEXITED(*status_)) return std::nullopt;
+    return WEXITSTATUS(*status_);
+}
+
 void sweep_kernels(const fs::path& run_dir) {
     std::error_code error;
     for (const fs::directory_entry& entry : fs::directory_iterator(kernels_folder(run_dir), error)) {
         pid_t pid = 0;
-        auto text = read_file(entry.path() / "pid");
-        if (text) std::from_chars(text->data(), text->data() + text->size(), pid);
-        // The number may have been given to another process: believe it only with the kernel's own command
-        // line.
-        auto cmdline = pid > 1 ? read_file(fmt::format("/proc/{}/cmdline", pid)) : Result<std::string>();
-        const std::string file = (entry.path() / kConnectionFile).string();
-        if (cmdline && cmdline->find(file) != std::string::npos) {
+        std::string started;
+        if (auto text = read_file(entry.path() / "pid")) std::istringstream(*text) >> pid >> started;
+        // The number may have been given to another process since.
+        if (pid > 1 && !started.empty() && start_time(pid) == started) {
             log::warn("ending a kernel that was left behind", {{"pid", pid}});
             ::kill(-pid, SIGKILL);
         }

@@ -5,47 +5,53 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <sys/types.h>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
-#include "guest/interpreter/connection.h"
 
 namespace gb::interpreter {
 
-struct KernelOptions {
-    std::filesystem::path run_dir;  // kernels live in <run_dir>/kernels/<id>
-    std::filesystem::path scripts;  // what write_kernel_scripts made
-    std::string python = "/usr/bin/python3";
-    std::string cwd;  // of the kernel; the server's own when it does not exist
+// <run_dir>/kernels/<random>, for one kernel. Removed by its owner.
+Result<std::filesystem::path> make_kernel_folder(const std::filesystem::path& run_dir);
+
+struct KernelCommand {
+    std::filesystem::path folder;   // of make_kernel_folder; belongs to the process from then on
+    std::vector<std::string> argv;  // argv[0] is a path
+    std::vector<std::string> env;   // NAME=value, beside the server's own environment
+    std::string cwd;                // the server's own when it does not exist
+    std::vector<std::pair<int, int>>
+        fds;  // ours, theirs. Not named: 0 and 1 are /dev/null, 2 is the server's, no other
 };
 
 class KernelProcess {
   public:
-    static Result<std::unique_ptr<KernelProcess>> spawn(const KernelOptions& options);
+    static Result<std::unique_ptr<KernelProcess>> spawn(const KernelCommand& command);
     ~KernelProcess();  // kills the whole group, removes the folder
     KernelProcess(const KernelProcess&) = delete;
     KernelProcess& operator=(const KernelProcess&) = delete;
 
-    [[nodiscard]] const Connection& connection() const { return connection_; }
     [[nodiscard]] int pidfd() const { return pidfd_.get(); }
     [[nodiscard]] pid_t pid() const { return pid_; }
+    [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
 
     void interrupt();  // SIGINT to the group, as a terminal does: also reaches what the code is waiting for
     void stop();       // SIGSTOP to the kernel alone
     void resume();     // SIGCONT
 
-    // How it ended, in words, once the pidfd is readable: "exited with code 1".
+    // Once the pidfd is readable. In words: "exited with code 1".
     std::string describe_end();
+    std::optional<int> exit_code();  // nothing when a signal ended it
 
   private:
-    KernelProcess(pid_t pid, UniqueFd pidfd, Connection connection, std::filesystem::path folder);
+    KernelProcess(pid_t pid, UniqueFd pidfd, std::filesystem::path folder);
     bool reap();
 
     pid_t pid_;
     UniqueFd pidfd_;
-    Connection connection_;
     std::filesystem::path folder_;
     std::optional<int> status_;  // of waitpid, once reaped
 };

@@ -1,7 +1,5 @@
 #include "guest/interpreter/language.h"
 
-#include <fmt/format.h>
-
 namespace gb::interpreter {
 
 std::string normalize_language(std::string_view name) {
@@ -15,12 +13,6 @@ std::string normalize_language(std::string_view name) {
     if (language == "ts") return "typescript";
     if (language == "python3") return "python";
     return language;
-}
-
-Status require_kernel_for(std::string_view language) {
-    if (language == "python") return {};
-    return fail(ErrorCode::unimplemented,
-                fmt::format("No kernel for language '{}' in this sandbox. Available: python", language));
 }
 
 }  // namespace gb::interpreter

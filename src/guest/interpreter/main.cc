@@ -61,7 +61,11 @@ int main(int argc, char** argv) {
         ->capture_default_str();
     app.add_option("--cwd", flags.interpreter.cwd, "Working directory of contexts that name none")
         ->capture_default_str();
-    app.add_option("--python", flags.interpreter.python, "Python that has ipykernel")->capture_default_str();
+    app.add_option("--languages", flags.interpreter.languages,
+                   "Languages whose default context is ready before /health says OK")
+        ->delimiter(',')
+        ->capture_default_str();
+    app.add_option("--python", flags.interpreter.runtimes.python, "Python that has ipykernel")->capture_default_str();
     app.add_option("--preload", flags.interpreter.preload, "Python modules to import before /health says OK")
         ->delimiter(',');
     app.add_flag("--no-supervise", flags.no_supervise, "Serve in this process; do not restart after a crash");

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "guest/interpreter/python_prelude.h"
+#include "guest/interpreter/hidden_call.h"
 
 namespace gb::interpreter {
 

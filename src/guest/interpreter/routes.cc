@@ -113,17 +113,17 @@ awaitable<void> Routes::execute(Exchange& exchange) {
         co_return co_await send_text(exchange, 400, "Only one of context_id or language can be provided");
 
     Result<std::shared_ptr<Context>> context = fail(ErrorCode::internal, "");
+    Job job{.code = std::move(request->code), .language = "", .env = std::move(request->env_vars)};
     if (request->context_id) {
         context = contexts_.find(*request->context_id);
     } else {
-        std::string language = normalize_language(request->language.value_or("python"));
-        context = co_await contexts_.default_for(std::move(language));
+        job.language = normalize_language(request->language.value_or("python"));
+        context = co_await contexts_.default_for(job.language);
     }
     if (!context) co_return co_await send_failure(exchange, context.error());
 
     if (!co_await exchange.response.start(200, headers(""))) co_return;
-    std::shared_ptr<OutputStream> output =
-        (*context)->submit(std::move(request->code), std::move(request->env_vars));
+    std::shared_ptr<OutputStream> output = (*context)->submit(std::move(job));
     using namespace asio::experimental::awaitable_operators;
     co_await (write_lines(exchange, output) || exchange.response.peer_closed());
     output->abandon();  // nothing happens when it has ended

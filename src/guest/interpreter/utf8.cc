@@ -47,4 +47,14 @@ std::string scrub_utf8(std::string text) {
     return clean;
 }
 
+std::size_t unfinished_utf8(std::string_view text) {
+    for (std::size_t back = 1; back <= 3 && back <= text.size(); ++back) {
+        const unsigned byte = static_cast<unsigned char>(text[text.size() - back]);
+        if ((byte & 0xC0U) == 0x80U) continue;  // a trail
+        const std::size_t length = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1;
+        return length > back ? back : 0;
+    }
+    return 0;
+}
+
 }  // namespace gb::interpreter

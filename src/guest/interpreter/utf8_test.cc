@@ -22,5 +22,17 @@ TEST(ScrubUtf8, IllFormedBytesAreReplaced) {
     EXPECT_EQ(scrub_utf8("ü\xE2\x82€"), "ü" FFFD FFFD "€");
 }
 
+TEST(UnfinishedUtf8, OnlyTheBeginningOfACharacterWaits) {
+    const std::string euro = "\xE2\x82\xAC";
+    EXPECT_EQ(unfinished_utf8(""), 0u);
+    EXPECT_EQ(unfinished_utf8("abc"), 0u);
+    EXPECT_EQ(unfinished_utf8("a" + euro), 0u);
+    EXPECT_EQ(unfinished_utf8("a" + euro.substr(0, 1)), 1u);
+    EXPECT_EQ(unfinished_utf8("a" + euro.substr(0, 2)), 2u);
+    EXPECT_EQ(unfinished_utf8("\xF0\x9F\x98"), 3u);
+    EXPECT_EQ(unfinished_utf8("\x80\x80\x80\x80"), 0u);  // trails of nothing
+    EXPECT_EQ(unfinished_utf8("\xC3"), 1u);
+}
+
 }  // namespace
 }  // namespace gb::interpreter

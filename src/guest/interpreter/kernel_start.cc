@@ -1,0 +1,125 @@
+#include "guest/interpreter/kernel_start.h"
+
+#include <fmt/format.h>
+
+#include "base/file.h"
+#include "base/ids.h"
+#include "guest/interpreter/bash_codec.h"
+#include "guest/interpreter/json_codec.h"
+#include "guest/interpreter/jupyter_kernel.h"
+#include "guest/interpreter/piped_kernel.h"
+
+namespace gb::interpreter {
+namespace {
+
+namespace fs = std::filesystem;
+
+using Started = Result<std::unique_ptr<Kernel>>;
+
+// Compiled where it is used, once: into a folder of its own first, for others may be at it too.
+constexpr std::string_view kRunJava = R"(set -e
+if [ ! -d "$1/java-classes" ]; then
+    "$2" -nowarn -d "$1/java-classes.$$" "$1"/java/*.java
+    mv -T "$1/java-classes.$$" "$1/java-classes" || rm -rf "$1/java-classes.$$"
+fi
+classes=$1/java-classes java=$3
+shift 3
+exec "$java" "$@" -cp "$classes" glovebox.Kernel)";
+
+awaitable<Started> start_jupyter(KernelCommand command, const Connection& connection,
+                                 std::vector<std::string> argv, JupyterKernel::Speak speak,
+                                 KernelSurroundings around) {
+    GB_CO_TRY(write_file_atomic(command.folder / kConnectionFile, connection_file(connection), 0600));
+    command.argv = std::move(argv);
+    GB_CO_TRY_ASSIGN(std::unique_ptr<KernelProcess> process, KernelProcess::spawn(command));
+    co_return co_await JupyterKernel::start(std::move(process), connection, speak, std::move(around));
+}
+
+awaitable<Started> start_python(const KernelOptions& options, KernelCommand command,
+                                KernelSurroundings around) {
+    const Connection connection{.folder = command.folder.string(), .key = random_hex(32)};
+    const std::string file = (command.folder / kConnectionFile).string();
+    command.env = {"PYDEVD_DISABLE_FILE_VALIDATION=1"};
+    std::vector<std::string> argv = {options.runtimes.python,
+                                     "-m",
+                                     "ipykernel_launcher",
+                                     "-f",
+                                     file,
+                                     "--config=" + (options.scripts / "ipython_kernel_config.py").string()};
+    co_return co_await start_jupyter(std::move(command), connection, std::move(argv), python_code,
+                                     std::move(around));
+}
+
+awaitable<Started> start_r(const KernelOptions& options, KernelCommand command, KernelSurroundings around) {
+    const Connection connection{.folder = command.folder.string(), .key = random_hex(32), .separator = ':'};
+    const std::string file = (command.folder / kConnectionFile).string();
+    std::vector<std::string> argv = {options.runtimes.r,
+                                     "--no-echo",
+                                     "--no-save",
+                                     "--no-restore",
+                                     "--file=" + (options.scripts / "glovebox.R").string(),
+                                     "--args",
+                                     file};
+    co_return co_await start_jupyter(std::move(command), connection, std::move(argv), r_code,
+                                     std::move(around));
+}
+
+awaitable<Started> start_javascript(const KernelOptions& options, KernelCommand command,
+                                    KernelSurroundings around) {
+    command.env = {"GLOVEBOX_NODE_MODULES=" + options.runtimes.node_modules};
+    command.argv = {options.runtimes.node, "--disable-warning=ExperimentalWarning",
+                    (options.scripts / "glovebox_kernel.mjs").string()};
+    co_return co_await PipedKernel::start(std::move(command), {}, std::make_unique<JsonCodec>(),
+                                          std::move(around));
+}
+
+awaitable<Started> start_java(const KernelOptions& options, KernelCommand command,
+                              KernelSurroundings around) {
+    command.argv = {"/bin/sh", "-c", std::string(kRunJava), "sh", options.scripts.string(),
+                    options.runtimes.javac, options.runtimes.java,
+                    // Little memory, and ready soon.
+                    "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-Xshare:auto",
+                    // So that System.getenv and the random numbers can be those of this sandbox.
+                    "--add-opens=java.base/java.lang=ALL-UNNAMED",
+                    "--add-opens=java.base/java.util=ALL-UNNAMED",
+                    "--add-opens=java.base/java.util.concurrent=ALL-UNNAMED"};
+    co_return co_await PipedKernel::start(std::move(command), {}, std::make_unique<JsonCodec>(),
+                                          std::move(around));
+}
+
+awaitable<Started> start_bash(const KernelOptions& options, KernelCommand command,
+                              KernelSurroundings around) {
+    command.argv = {options.runtimes.bash,
+                    "--noprofile",
+                    "--noediting",
+                    "--rcfile",
+                    (options.scripts / "glovebox.bash").string(),
+                    "-i"};
+    auto codec = std::make_unique<BashCodec>(command.folder);
+    co_return co_await PipedKernel::start(std::move(command), {.requests = 0, .answers = 4}, std::move(codec),
+                                          std::move(around));
+}
+
+}  // namespace
+
+std::unexpected<Error> kernel_start_timeout() {
+    return fail(ErrorCode::deadline_exceeded, fmt::format("the kernel did not answer within {} s",
+                                                          kKernelStartLimit / std::chrono::seconds(1)));
+}
+
+awaitable<Started> start_kernel(KernelOptions options, KernelSurroundings around) {
+    GB_CO_TRY(require_kernel_for(options.language, options.runtimes));
+    KernelCommand command;
+    GB_CO_TRY_ASSIGN(command.folder, make_kernel_folder(options.run_dir));
+    command.cwd = options.cwd;
+    if (options.language == "python")
+        co_return co_await start_python(options, std::move(command), std::move(around));
+    if (options.language == "r") co_return co_await start_r(options, std::move(command), std::move(around));
+    if (options.language == "java")
+        co_return co_await start_java(options, std::move(command), std::move(around));
+    if (options.language == "bash")
+        co_return co_await start_bash(options, std::move(command), std::move(around));
+    co_return co_await start_javascript(options, std::move(command), std::move(around));
+}
+
+}  // namespace gb::interpreter

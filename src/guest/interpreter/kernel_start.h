@@ -1,0 +1,38 @@
+// Starts the kernel of a language: which program it is, and how it is spoken to.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include <zmq.hpp>
+
+#include "guest/interpreter/kernel.h"
+#include "guest/interpreter/runtimes.h"
+
+namespace gb::interpreter {
+
+// An emulated machine under load needs tens of seconds.
+constexpr std::chrono::milliseconds kKernelStartLimit = std::chrono::minutes(2);
+std::unexpected<Error> kernel_start_timeout();
+
+struct KernelOptions {
+    std::filesystem::path run_dir;  // kernels live in <run_dir>/kernels/<id>
+    std::filesystem::path scripts;  // what write_kernel_scripts made
+    Runtimes runtimes;
+    std::string language = "python";  // normalised
+    std::string cwd;                  // of the kernel; the server's own when it does not exist
+};
+
+// What a kernel's messages need to reach the server.
+struct KernelSurroundings {
+    zmq::context_t& zmq;
+    asio::any_io_executor executor;
+    std::shared_ptr<Wakeup> wakeup;  // notified whenever there is something new
+};
+
+// Spawns it and waits until it takes requests. unimplemented when the sandbox has no kernel for the language.
+awaitable<Result<std::unique_ptr<Kernel>>> start_kernel(KernelOptions options, KernelSurroundings around);
+
+}  // namespace gb::interpreter
