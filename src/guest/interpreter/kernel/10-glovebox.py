@@ -9,7 +9,17 @@ def _glovebox_start(folder):
 
     from IPython import get_ipython
 
-    for name in ("glovebox_kernel", "glovebox_charts", "glovebox_formatters"):
+    # In this order: a module imports only those before it.
+    for name in (
+        "glovebox_kernel",
+        "glovebox_plain",
+        "glovebox_axes",
+        "glovebox_boxes",
+        "glovebox_charts",
+        "glovebox_frames",
+        "glovebox_images",
+        "glovebox_formatters",
+    ):
         spec = importlib.util.spec_from_file_location(name, os.path.join(folder, name + ".py"))
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module

@@ -1,0 +1,83 @@
+"""The start-up files in a real kernel, started as glovebox-interpreter starts it."""
+
+import os
+import sys
+import unittest
+
+from jupyter_client.manager import KernelManager
+from support import KERNEL
+
+TIMEOUT_S = 120
+
+
+class Kernel(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.manager = KernelManager()
+        cls.manager.kernel_spec.argv = [
+            sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}",
+            f"--config={KERNEL / 'ipython_kernel_config.py'}",
+        ]  # fmt: skip
+        cls.addClassCleanup(cls.manager.shutdown_kernel, now=True)
+        cls.manager.start_kernel(env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
+        cls.client = cls.manager.blocking_client()
+        cls.client.start_channels()
+        cls.addClassCleanup(cls.client.stop_channels)
+        cls.client.wait_for_ready(timeout=TIMEOUT_S)
+
+    def execute(self, code):
+        """The MIME bundles of all results, and the text of both streams."""
+        bundles, text = [], []
+
+        def receive(message):
+            if message["msg_type"] in ("execute_result", "display_data"):
+                bundles.append(message["content"]["data"])
+            elif message["msg_type"] == "stream":
+                text.append(message["content"]["text"])
+
+        reply = self.client.execute_interactive(code, output_hook=receive, timeout=TIMEOUT_S, allow_stdin=False)
+        self.assertEqual(reply["content"]["status"], "ok", reply["content"])
+        return bundles, "".join(text)
+
+    def test_0_the_start_leaves_nothing_behind(self):  # first, while nothing has been imported here
+        _, text = self.execute(
+            "import sys; print([m for m in ('numpy', 'pandas', 'matplotlib', 'PIL') if m in sys.modules],"
+            " [n for n in dir() if 'glovebox' in n], [p for p in sys.path if 'interpreter' in p])"
+        )
+        self.assertEqual(text, "[] [] []\n")
+
+    def test_figure(self):
+        bundles, text = self.execute("import matplotlib.pyplot as plt\nplt.bar(['a'], [-1], label='g')\nplt.show()")
+        self.assertEqual(text, "")
+        (bundle,) = bundles
+        self.assertTrue(bundle["image/png"].startswith("iVBOR"))
+        self.assertEqual(bundle["e2b/chart"]["elements"], [{"label": "a", "value": -1, "group": "g"}])
+
+    def test_a_chart_that_cannot_be_read_is_still_a_picture(self):
+        bundles, _ = self.execute(
+            "import matplotlib.pyplot as plt, numpy\nplt.plot(numpy.zeros(600_000))\nplt.show()"
+        )
+        self.assertEqual([sorted(bundle) for bundle in bundles], [["image/png", "text/plain"]])
+
+    def test_frame(self):
+        (bundle,), _ = self.execute("import pandas\npandas.DataFrame({'a': [1, float('nan')], 2: ['x', None]})")
+        self.assertEqual(bundle["e2b/data"], {"a": [1, None], "2": ["x", None]})
+        self.assertIn("<table", bundle["text/html"])
+
+    def test_json(self):
+        (bundle,), _ = self.execute("import numpy\n{'a': numpy.float64('nan'), 1: numpy.arange(2)}")
+        self.assertEqual(bundle["application/json"], {"a": None, "1": [0, 1]})
+
+    def test_picture(self):
+        bundles, text = self.execute(
+            "import os, PIL.Image, tempfile\n"
+            "with tempfile.TemporaryDirectory() as folder:\n"
+            "    PIL.Image.new('CMYK', (2, 2)).save(os.path.join(folder, 'a.jpg'))\n"
+            "PIL.Image.new('L', (2, 2)).show()"
+        )
+        self.assertEqual(text, "")
+        self.assertEqual([bundle["image/png"][:5] for bundle in bundles], ["iVBOR", "iVBOR"])
+
+
+if __name__ == "__main__":
+    unittest.main()
