@@ -1,6 +1,8 @@
 """The kernel's modules as a kernel has them, without a kernel: a shell of IPython in this process."""
 
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -32,3 +34,13 @@ def bundle(obj):
     """The MIME kinds that `obj` is displayed as."""
     data, _ = shell().display_formatter.format(obj)
     return as_json(data)
+
+
+def run_python(code, **variables):
+    """What a process of its own prints, in which the kernel's modules can be imported."""
+    code = f"import sys; sys.path.insert(0, {str(KERNEL)!r}); sys.dont_write_bytecode = True\n{code}"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env={**os.environ, **variables}
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout

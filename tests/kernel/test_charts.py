@@ -2,6 +2,7 @@
 
 import datetime
 import unittest
+from unittest import mock
 
 import matplotlib
 
@@ -51,10 +52,18 @@ class LinesAndScatters(Charts):
             "elements": [{"label": "speed", "points": [[1, 4], [2, None], [3, None]]}],
         })
 
-    def test_unlabelled_lines_can_be_told_apart(self):
+    def test_labels_that_nobody_gave_are_numbers(self):
         plt.plot([1], [1])
-        plt.plot([1], [2])
-        self.assertEqual(len({element["label"] for element in chart()["elements"]}), 2)
+        plt.plot([1], [2], label="given")
+        plt.plot([1], [3])
+        self.assertEqual([element["label"] for element in chart()["elements"]], ["Line 0", "given", "Line 2"])
+        plt.figure()
+        plt.scatter([1], [1])
+        self.assertEqual(chart()["elements"][0]["label"], "Scatter 0")
+        plt.figure()
+        plt.bar([1], [1])
+        plt.bar([1], [2])
+        self.assertEqual([element["group"] for element in chart()["elements"]], ["Group 0", "Group 1"])
 
     def test_masked_values_are_null(self):
         plt.plot([1, 2], numpy.ma.array([1, 2], mask=[True, False]))
@@ -68,7 +77,8 @@ class LinesAndScatters(Charts):
         self.assertEqual(points(chart()), [[[1, 3], [2, 4]]])
 
     def test_units_are_in_parentheses(self):
-        for label, unit in (("a (m/s)", "m/s"), ("(kg) each", "kg"), ("f()", None), ("mean (of all) (°C)", "°C")):
+        for label, unit in (("a (m/s)", "m/s"), ("(kg) each", "kg"), ("f()", None), ("mean (of all) (°C)", "°C"),
+                            ("height [m]", "m"), ("[]", None)):
             plt.figure()
             plt.plot([1])
             plt.xlabel(label)
@@ -162,8 +172,16 @@ class LinesAndScatters(Charts):
             self.assertEqual(points(chart()), [values.tolist()])
 
     def test_too_many_points_leave_the_picture_alone(self):
-        plt.plot(numpy.zeros(600_000))
-        self.assertIsNone(chart())
+        for draw in (
+            lambda: plt.plot(numpy.zeros(600_000)), lambda: plt.plot(numpy.zeros((1000, 500))),
+            lambda: plt.scatter(numpy.zeros(600_000), numpy.zeros(600_000)),
+        ):  # fmt: skip
+            plt.figure()
+            draw()
+            plt.gcf().add_subplot(1, 2, 2).plot([1])
+            with mock.patch("glovebox_charts._axes") as described:
+                self.assertIsNone(chart())
+            described.assert_not_called()  # nothing is copied in vain
 
 
 class Scales(Charts):
@@ -225,7 +243,12 @@ class Bars(Charts):
 
     def test_horizontal(self):
         plt.barh(["a", "b"], [3, -4], label="g")
+        plt.xlabel("Sold (t)")
+        plt.ylabel("Shop")
         self.assertEqual(self.bars(), [("a", 3, "g"), ("b", -4, "g")])
+        described = chart()  # x is where the labels stand, as for bars that stand upright
+        self.assertEqual((described["x_label"], described["y_label"]), ("Shop", "Sold (t)"))
+        self.assertEqual((described["x_unit"], described["y_unit"]), (None, "t"))
 
     def test_groups_beside_each_other_share_the_tick_between_them(self):
         x = numpy.arange(3)
@@ -325,6 +348,14 @@ class BoxPlots(Charts):
                     self.check(patch_artist=patch, notch=notch, showcaps=False)
                     self.check(patch_artist=patch, notch=notch, showcaps=False, showmeans=True, meanline=True)
                     self.check(patch_artist=patch, notch=notch, showfliers=False, outliers=False)
+
+    def test_labels_of_the_axes(self):
+        for vertical in (True, False):
+            plt.figure()
+            plt.boxplot(self.data, vert=vertical)
+            (plt.ylabel if vertical else plt.xlabel)("Score")
+            described = chart()
+            self.assertEqual((described["x_label"], described["y_label"]), (None, "Score"))
 
     def test_a_box_of_nothing_is_null_and_leaves_the_others(self):
         plt.boxplot([[], [1, 2, 3]])

@@ -29,6 +29,7 @@ class Frames(unittest.TestCase):
         self.check(
             pandas.DataFrame({
                 "naive": pandas.to_datetime(["2024-01-02 03:04:05.000000006", None]),
+                "seconds": pandas.to_datetime(["1700-01-01", None]),
                 "zone": pandas.to_datetime(["2024-01-02", None]).tz_localize("Europe/Berlin"),
                 "day": [datetime.date(2024, 1, 2), None],
                 "period": pandas.PeriodIndex(["2024-01", None], freq="M"),
@@ -36,6 +37,7 @@ class Frames(unittest.TestCase):
             }),
             {
                 "naive": ["2024-01-02T03:04:05.000000006", None],
+                "seconds": ["1700-01-01T00:00:00", None],
                 "zone": ["2024-01-02T00:00:00+01:00", None],
                 "day": ["2024-01-02", None],
                 "period": ["2024-01", None],
@@ -83,6 +85,16 @@ class Frames(unittest.TestCase):
         limit = glovebox_frames.MAX_VALUES
         self.assertEqual(len(bundle(pandas.DataFrame({"a": numpy.arange(limit)}))["e2b/data"]["a"]), limit)
         data = bundle(pandas.DataFrame({"a": numpy.zeros(limit // 2 + 1), "b": 0}))
+        self.assertEqual(sorted(data), ["text/html", "text/plain"])
+
+    def test_cells_share_the_limits(self):
+        big = list(range(1000))
+        for cells in ([big] * 1001, ["x" * 20_000] * 1001, [set(big)] * 6000):
+            data = bundle(pandas.DataFrame({"a": cells}))
+            self.assertEqual(sorted(data), ["text/html", "text/plain"])
+
+    def test_a_frame_of_very_many_columns_keeps_text_and_html(self):
+        data = bundle(pandas.DataFrame(numpy.zeros((1, glovebox_frames.MAX_COLUMNS + 1))))
         self.assertEqual(sorted(data), ["text/html", "text/plain"])
 
     def test_a_cell_that_raises_costs_the_data_only(self):

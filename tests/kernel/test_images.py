@@ -1,8 +1,6 @@
 """Pictures of Pillow (contract 4.4): saving and showing displays them."""
 
 import io
-import subprocess
-import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -14,7 +12,7 @@ matplotlib.use("agg")
 
 import matplotlib.pyplot as plt  # noqa: E402
 import PIL.Image  # noqa: E402
-from support import KERNEL, shell  # noqa: E402
+from support import run_python, shell  # noqa: E402
 
 PNG = b"\x89PNG"
 
@@ -88,15 +86,10 @@ def png_of(image):
 
 
 class Imports(unittest.TestCase):
-    def run_python(self, code):
-        code = f"import sys; sys.path.insert(0, {str(KERNEL)!r}); sys.dont_write_bytecode = True\n{code}"
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return done.stdout
-
     def test_pillow_is_changed_when_it_is_imported_later(self):
-        output = self.run_python(
-            "import glovebox_images; glovebox_images.install()\n"
+        output = run_python(
+            "import glovebox_images, glovebox_imports\n"
+            "glovebox_imports.when_imported('PIL.Image', glovebox_images.change)\n"
             "finders = len(sys.meta_path)\n"
             "import PIL\n"
             "import PIL.Image\n"
@@ -108,8 +101,9 @@ class Imports(unittest.TestCase):
 
     def test_a_failed_import_is_tried_again(self):
         with tempfile.TemporaryDirectory() as folder:
-            self.run_python(
-                "import glovebox_images, os; glovebox_images.install()\n"
+            run_python(
+                "import glovebox_images, glovebox_imports, os\n"
+                "glovebox_imports.when_imported('PIL.Image', glovebox_images.change)\n"
                 f"os.makedirs({folder!r} + '/PIL'); open({folder!r} + '/PIL/__init__.py', 'w').close()\n"
                 f"open({folder!r} + '/PIL/Image.py', 'w').write('1/0')\n"
                 f"sys.path.insert(0, {folder!r})\n"
@@ -121,12 +115,12 @@ class Imports(unittest.TestCase):
             )
 
     def test_nothing_is_imported_for_the_user(self):
-        output = self.run_python(
+        output = run_python(
             "import IPython, IPython.core.interactiveshell as shells\n"
             "import glovebox_formatters\n"
             "shell = shells.InteractiveShell.instance(); glovebox_formatters.install(shell)\n"
             "for thing in (1, [1], {'a': object()}, object()): shell.display_formatter.format(thing)\n"
-            "print([m for m in ('numpy', 'pandas', 'matplotlib', 'PIL') if m in sys.modules])\n"
+            "print([m for m in ('numpy', 'pandas', 'matplotlib', 'PIL', 'plotly') if m in sys.modules])\n"
         )
         self.assertEqual(output, "[]\n")
 

@@ -41,7 +41,7 @@ class Kernel(unittest.TestCase):
 
     def test_0_the_start_leaves_nothing_behind(self):  # first, while nothing has been imported here
         _, text = self.execute(
-            "import sys; print([m for m in ('numpy', 'pandas', 'matplotlib', 'PIL') if m in sys.modules],"
+            "import sys; print([m for m in ('numpy', 'pandas', 'matplotlib', 'PIL', 'plotly') if m in sys.modules],"
             " [n for n in dir() if 'glovebox' in n], [p for p in sys.path if 'interpreter' in p])"
         )
         self.assertEqual(text, "[] [] []\n")
@@ -67,6 +67,43 @@ class Kernel(unittest.TestCase):
     def test_json(self):
         (bundle,), _ = self.execute("import numpy\n{'a': numpy.float64('nan'), 1: numpy.arange(2)}")
         self.assertEqual(bundle["application/json"], {"a": None, "1": [0, 1]})
+
+    def test_what_ipython_displays(self):
+        for code, kind, value in (
+            ("HTML('<b>x</b>')", "text/html", "<b>x</b>"),
+            ("Markdown('# x')", "text/markdown", "# x"),
+            ("Latex('$x$')", "text/latex", "$x$"),
+            ("SVG('<svg xmlns=\"http://www.w3.org/2000/svg\"/>')", "image/svg+xml", '<svg xmlns="http://www.w3.org/2000/svg"/>'),
+            ("Javascript('f()')", "application/javascript", "f()"),
+            ("JSON({'a': [1]})", "application/json", {"a": [1]}),
+        ):  # fmt: skip
+            with self.subTest(code):
+                (bundle,), text = self.execute(f"import IPython.display\nIPython.display.{code}")
+                self.assertEqual((bundle[kind], text), (value, ""))
+                self.assertEqual(sorted(bundle), sorted([kind, "text/plain"]))
+
+    def test_formula(self):
+        (bundle,), _ = self.execute("import sympy\nsympy.Symbol('x') ** 2 / 3")
+        self.assertEqual(bundle, {"text/plain": "x**2/3", "text/latex": r"$\displaystyle \frac{x^{2}}{3}$"})
+
+    def test_styled_frame(self):
+        (bundle,), _ = self.execute("import pandas\npandas.DataFrame({'a': [1.234]}).style.format('{:.1f}')")
+        self.assertIn(">1.2</td>", bundle["text/html"])
+
+    def test_series(self):
+        (bundle,), _ = self.execute("import pandas\npandas.Series([1, 2], name='s')")
+        self.assertEqual(bundle, {"text/plain": "0    1\n1    2\nName: s, dtype: int64"})
+
+    def test_interactive_figure(self):
+        code = "import plotly.graph_objects as go\nfigure = go.Figure(go.Bar(x=['a', 'b'], y=[1, 2]))\n"
+        for show in ("figure", "figure.show()"):
+            with self.subTest(show):
+                (bundle,), text = self.execute(code + show)
+                self.assertEqual(text, "")
+                self.assertEqual(bundle["application/vnd.plotly.v1+json"]["data"][0]["y"], [1, 2])
+                self.assertIn("<html>", bundle["text/html"])
+                self.assertIn("Plotly.newPlot", bundle["text/html"])
+                self.assertLess(len(bundle["text/html"]), 50_000)  # plotly.js alone has megabytes
 
     def test_picture(self):
         bundles, text = self.execute(

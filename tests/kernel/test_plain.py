@@ -10,11 +10,12 @@ import unittest
 import uuid
 from unittest import mock
 
+import IPython.display
 import numpy
 import pandas
 from support import as_json, bundle
 
-from glovebox_plain import MAX_VALUES, NotJson, plain
+from glovebox_plain import MAX_CHARACTERS, MAX_VALUES, NotJson, plain
 
 
 class Plain(unittest.TestCase):
@@ -55,7 +56,7 @@ class Plain(unittest.TestCase):
         self.check(collections.Counter("aab"), {"a": 2, "b": 1})
 
     def test_what_has_no_json_has_none(self):
-        for value in (object(), {1, 2}, 1j, numpy.complex64(1), b"x", {(1, 2): 3}, datetime.timedelta(1), int):
+        for value in (object(), {1, 2}, 1j, numpy.complex64(1), b"x", {(1, 2): 3}, datetime.timedelta(1), int, 10**4300):
             with self.subTest(value=value), self.assertRaises(NotJson):
                 plain([value])
 
@@ -80,7 +81,8 @@ class Plain(unittest.TestCase):
 
     def test_limits(self):
         self.assertEqual(len(plain([0] * MAX_VALUES)), MAX_VALUES)
-        for value in ([0] * (MAX_VALUES + 1), [numpy.zeros(MAX_VALUES + 1)]):
+        self.assertEqual(len(plain(numpy.zeros(MAX_VALUES))), MAX_VALUES)
+        for value in ([0] * (MAX_VALUES + 1), [numpy.zeros(MAX_VALUES + 1)], ["x" * (MAX_CHARACTERS // 10)] * 11):
             with self.assertRaises(NotJson):
                 plain(value)
         deep = []
@@ -114,6 +116,11 @@ class Display(unittest.TestCase):
                 return {"own": True}
 
         self.assertEqual(bundle(Own([1]))["application/json"], {"own": True})
+
+    def test_an_object_that_is_json_may_hold_what_lists_may(self):
+        shown = bundle(IPython.display.JSON({"a": numpy.arange(2), "b": float("nan")}, expanded=True))
+        self.assertEqual(shown["application/json"], {"a": [0, 1], "b": None})
+        self.assertEqual(list(bundle(IPython.display.JSON({"a": object()}))), ["text/plain"])
 
     def test_files_of_the_user_with_famous_names(self):
         empty = {name: types.ModuleType(name) for name in ("numpy", "pandas", "matplotlib.figure")}

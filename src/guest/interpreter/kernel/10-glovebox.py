@@ -12,12 +12,14 @@ def _glovebox_start(folder):
     # In this order: a module imports only those before it.
     for name in (
         "glovebox_kernel",
+        "glovebox_imports",
         "glovebox_plain",
         "glovebox_axes",
         "glovebox_boxes",
         "glovebox_charts",
         "glovebox_frames",
         "glovebox_images",
+        "glovebox_plotly",
         "glovebox_formatters",
     ):
         spec = importlib.util.spec_from_file_location(name, os.path.join(folder, name + ".py"))

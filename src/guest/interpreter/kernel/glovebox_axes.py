@@ -6,7 +6,7 @@ import math
 import re
 import sys
 
-_UNIT = re.compile(r"\(([^()]+)\)")
+_UNIT = re.compile(r"\(([^()]+)\)|\[([^][]+)\]")
 _SCALES = ("linear", "log", "symlog", "logit", "function", "functionlog", "asinh")
 
 
@@ -14,13 +14,14 @@ def title(axes):
     return next((text for loc in ("center", "left", "right") if (text := axes.get_title(loc=loc))), None)
 
 
-def labels(axes):
+def labels(axes, swapped=False):
     found = {}
-    for name, axis in (("x", axes.xaxis), ("y", axes.yaxis)):
+    axis_pair = (axes.yaxis, axes.xaxis) if swapped else (axes.xaxis, axes.yaxis)
+    for name, axis in zip("xy", axis_pair):
         text = axis.get_label_text()
         units = _UNIT.findall(text)
         found[f"{name}_label"] = text or None
-        found[f"{name}_unit"] = units[-1].strip() or None if units else None
+        found[f"{name}_unit"] = "".join(units[-1]).strip() or None if units else None
     return found
 
 

@@ -20,7 +20,7 @@ def read(axes, is_data):
     if not boxes:
         boxes = [data for _, data in lines if len(data) in _OPPOSITE and _is_closed(data)]
     if not boxes or any(len(box) not in _OPPOSITE for box in boxes):
-        return []
+        return [], False
     numpy = sys.modules["numpy"]
     segments = [data for line, data in lines if len(data) == 2 and line.get_linestyle() != "None"]
     segments = numpy.array(segments).reshape(-1, 2, 2)
@@ -33,8 +33,8 @@ def read(axes, is_data):
         if all(found):
             places = [(box[:, 1 - value].min() + box[:, 1 - value].max()) / 2 for box in boxes]
             labels = glovebox_axes.names(axis, places, may_share=True)
-            return [{"label": label, **one} for label, one in zip(labels, found)]
-    return []
+            return [{"label": label, **one} for label, one in zip(labels, found)], axis is axes.yaxis
+    return [], False
 
 
 def _is_closed(data):

@@ -9,6 +9,8 @@ import warnings
 import glovebox_charts
 import glovebox_frames
 import glovebox_images
+import glovebox_plotly
+from glovebox_imports import when_imported
 from glovebox_plain import plain
 from IPython.core.formatters import BaseFormatter, JSONFormatter
 from traitlets import ObjectName, Unicode
@@ -55,11 +57,12 @@ class JsonFormatter(JSONFormatter):
     def __call__(self, obj):
         # A subclass that says itself how it looks as JSON is asked first.
         if isinstance(obj, (list, dict)) and not hasattr(type(obj), self.print_method):
-            try:
-                return plain(obj), {"expanded": True}
-            except Exception:  # NotJson, or a subclass whose methods raise
-                return None
-        return super().__call__(obj)
+            return _or_nothing(lambda value: (plain(value), {"expanded": True}), obj)
+        result = super().__call__(obj)
+        if result is None:
+            return None
+        data, metadata = result if isinstance(result, tuple) else (result, {})
+        return _or_nothing(lambda value: (plain(value), metadata), data)
 
 
 def install(shell):
@@ -67,4 +70,5 @@ def install(shell):
     display.formatters["e2b/data"] = DataFormatter(parent=display)
     display.formatters["e2b/chart"] = ChartFormatter(parent=display)
     display.formatters["application/json"] = JsonFormatter(parent=display)
-    glovebox_images.install()
+    when_imported("PIL.Image", glovebox_images.change)
+    when_imported("plotly.io._renderers", glovebox_plotly.change)

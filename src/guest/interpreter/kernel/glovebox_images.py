@@ -3,46 +3,10 @@
 import functools
 import os
 import sys
-from importlib.abc import MetaPathFinder
-from importlib.util import find_spec
-
-
-def install():
-    """Changes Pillow's Image now, or when somebody imports it: who does not use it does not pay for it."""
-    if "PIL.Image" in sys.modules:
-        change(sys.modules["PIL.Image"])
-    else:
-        sys.meta_path.insert(0, _WhenImported())
-
-
-class _WhenImported(MetaPathFinder):
-    def __init__(self):
-        self._looking = False
-
-    def find_spec(self, name, path=None, target=None):
-        if name != "PIL.Image" or self._looking:
-            return None
-        self._looking = True
-        try:
-            spec = find_spec(name)
-        finally:
-            self._looking = False
-        if spec is None or spec.loader is None:
-            return spec
-        run = spec.loader.exec_module
-
-        def run_and_change(module):
-            run(module)
-            if self in sys.meta_path:  # once; an import that fails is tried again
-                sys.meta_path.remove(self)
-            change(module)
-
-        spec.loader.exec_module = run_and_change
-        return spec
 
 
 def change(module):
-    """A Pillow that is not as expected stays as it is."""
+    """PIL.Image, just loaded; one that is not as expected stays as it is."""
     image_class = getattr(module, "Image", None)
     if not all(hasattr(image_class, name) for name in ("save", "show", "convert")):
         return

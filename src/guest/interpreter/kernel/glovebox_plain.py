@@ -8,17 +8,24 @@ import sys
 import uuid
 
 # One result travels as one line and is held whole by everybody on its way. A million values are some 10 to 20 MB of
-# JSON; what has more goes without this representation, never with a part of it that looks like the whole.
+# JSON and take a second or two; what has more, or as much text, goes without this representation, never with a part of
+# it that looks like the whole.
 MAX_VALUES = 1_000_000
+MAX_CHARACTERS = 20_000_000
 _MAX_DEPTH = 100
+_MAX_BITS = 10_000  # of an integer: Python itself writes none of more than 4300 digits
 
 
 class NotJson(Exception):
     """There is no honest way to write this value."""
 
 
+class TooLarge(NotJson):
+    """More than one result may hold."""
+
+
 def plain(value):
-    return _Conversion().of(value)
+    return Conversion().of(value)
 
 
 def key(value):
@@ -43,23 +50,30 @@ def is_missing(value):
     )
 
 
-class _Conversion:
+class Conversion:
+    """Values that become parts of one result, and share its limits."""
+
     def __init__(self):
-        self._left = MAX_VALUES
+        self._values = MAX_VALUES
+        self._characters = MAX_CHARACTERS
         self._path = []  # identities of the containers around the current value: one that comes again is a cycle
 
     def of(self, value):
         kind = type(value)
         if kind is float:
             return value if math.isfinite(value) else None
-        if kind is str or kind is int or kind is bool or value is None:
+        if kind is bool or value is None:
             return value
+        if kind is str:
+            return self.text(value)
+        if kind is int:
+            return self._integer(value)
         if isinstance(value, enum.Enum):
             return self.of(value.value)
         if isinstance(value, str):
-            return str.__str__(value)
+            return self.text(str.__str__(value))
         if isinstance(value, int):
-            return int(value)
+            return self._integer(int(value))
         if isinstance(value, float):
             return self.of(float(value))
         if is_missing(value):
@@ -85,18 +99,29 @@ class _Conversion:
         finally:
             self._path.pop()
 
-    def _count(self, values):
+    def count(self, values):
         # What is shared is written once for every place it stands in, so a small structure can be an endless text.
-        self._left -= values
-        if self._left < 0:
+        self._values -= values
+        if self._values < 0:
+            raise TooLarge
+
+    def text(self, text):
+        self._characters -= len(text)
+        if self._characters < 0:
+            raise TooLarge
+        return text
+
+    def _integer(self, value):
+        if value.bit_length() > _MAX_BITS:
             raise NotJson
+        return value
 
     def _list(self, values):
-        self._count(len(values))
+        self.count(len(values))
         return [self.of(value) for value in values]
 
     def _dict(self, values):
-        self._count(len(values))
+        self.count(len(values))
         converted = {key(name): self.of(value) for name, value in values.items()}
         if len(converted) != len(values):  # 1 and "1" are two keys in Python and one in JSON
             raise NotJson
@@ -110,7 +135,8 @@ class _Conversion:
         numpy = sys.modules.get("numpy")
         generic, array = getattr(numpy, "generic", ()), getattr(numpy, "ndarray", ())
         if isinstance(value, array):
-            self._count(value.size)
+            if value.size > self._values:  # before there are as many objects
+                raise TooLarge
             # As lists, dates would become numbers.
             return self._inside(value, self._array if value.dtype.kind in "Mm" and value.ndim else self._tolist)
         if isinstance(value, generic):
@@ -124,6 +150,7 @@ class _Conversion:
         raise NotJson
 
     def _array(self, array):
+        self.count(len(array))
         return [self.of(value) for value in array]
 
     def _tolist(self, array):
