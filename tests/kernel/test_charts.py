@@ -411,6 +411,12 @@ class Figures(Charts):
         plt.title("Map")
         self.assertEqual(chart(), {"type": "unknown", "title": "Map", "elements": []})
 
+    def test_contours_are_no_scatter(self):
+        for draw in (plt.contour, plt.contourf):
+            plt.figure()
+            draw([[1, 2], [3, 5]])
+            self.assertEqual(chart()["type"], "unknown")
+
     def test_title_of_the_figure_stands_in(self):
         plt.plot([1])
         plt.suptitle("Above")

@@ -73,7 +73,9 @@ def _instances(artists, module, name):
 
 
 def _scatters(axes):
-    return _instances(axes.collections, "matplotlib.collections", "PathCollection")
+    found = _instances(axes.collections, "matplotlib.collections", "PathCollection")
+    # Of contours the paths are data; their offset is not.
+    return [one for one in found if one.get_offset_transform().contains_branch(axes.transData)]
 
 
 def _label(artist, kind):
