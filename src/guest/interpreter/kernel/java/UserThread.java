@@ -1,0 +1,117 @@
+package glovebox;
+
+import java.util.concurrent.Callable;
+import sun.misc.Signal;
+
+/** Runs the user's code on threads that an interrupt can end. A cell is what lies between begin() and end(). */
+final class UserThread {
+    /** The code was interrupted. */
+    static final class Interrupted extends Exception {}
+
+    private static final long STACK_BYTES = 8L << 20;
+    // Code that heeds interruption has this long to end in order, before an exception is forced on it.
+    private static final int GRACE_MS = 200;
+    private static final int LOST_AFTER_MS = 2000;
+
+    private boolean inCell;
+    private boolean interrupted;
+    private Task running;
+
+    void interruptBySignal() {
+        Signal.handle(new Signal("INT"), signal -> interrupt());
+    }
+
+    synchronized void begin() {
+        interrupted = false;
+        inCell = true;
+    }
+
+    /** Whether an interrupt came in the meantime; a later one belongs to no cell and does nothing. */
+    synchronized boolean end() {
+        inCell = false;
+        return interrupted;
+    }
+
+    synchronized boolean interrupted() {
+        return interrupted;
+    }
+
+    /** The value of `code`, or what it threw. Each call has a thread of its own: a late interrupt hits nobody else. */
+    <T> T call(Callable<T> code) throws Throwable {
+        Task task = new Task(code);
+        synchronized (this) {
+            if (interrupted) throw new Interrupted();
+            running = task;
+            task.start();
+        }
+        while (task.isAlive() && !task.lost) {
+            try {
+                task.join(500);
+            } catch (InterruptedException notMeant) {
+                continue;
+            }
+        }
+        synchronized (this) {
+            running = null;
+            if (interrupted) throw new Interrupted();
+        }
+        if (task.failure != null) throw task.failure;
+        @SuppressWarnings("unchecked")
+        T value = (T) task.value;
+        return value;
+    }
+
+    @SuppressWarnings("deprecation")
+    private void interrupt() {
+        Task task;
+        synchronized (this) {
+            if (!inCell) return;
+            interrupted = true;
+            task = running;
+        }
+        if (task == null) return;
+        try {
+            task.interrupt();
+            task.join(GRACE_MS);
+            if (!task.isAlive()) return;
+            task.stop();  // the only way to end a busy loop
+            task.join(LOST_AFTER_MS);
+            task.lost = task.isBeyondReach();
+        } catch (InterruptedException notMeant) {
+            return;
+        }
+    }
+
+    private static final class Task extends Thread {
+        private final Callable<?> code;
+        private volatile Object value;
+        private volatile Throwable failure;
+        private volatile boolean lost;
+
+        Task(Callable<?> code) {
+            super(null, null, "main", STACK_BYTES);
+            this.code = code;
+        }
+
+        @Override
+        public void run() {
+            try {
+                value = code.call();
+            } catch (Throwable thrown) {
+                failure = thrown;
+            }
+        }
+
+        /** Stays in a system call or waits for a monitor: nothing can be thrown there. It ends when it comes out. */
+        boolean isBeyondReach() throws InterruptedException {
+            for (int i = 0; i < 5; i++) {
+                if (!isAlive()) return false;
+                StackTraceElement[] stack = getStackTrace();
+                boolean inNativeCode = stack.length > 0 && stack[0].isNativeMethod();
+                if (!inNativeCode && getState() != State.BLOCKED) return false;
+                sleep(20);
+            }
+            return true;
+        }
+    }
+}
