@@ -3,9 +3,8 @@ package glovebox;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.stream.Collectors;
+import java.util.regex.Pattern;
 import jdk.jshell.DeclarationSnippet;
-import jdk.jshell.JShellException;
 import jdk.jshell.Snippet;
 import jdk.jshell.SnippetEvent;
 import jdk.jshell.SourceCodeAnalysis.Completeness;
@@ -13,16 +12,22 @@ import jdk.jshell.SourceCodeAnalysis.CompletionInfo;
 
 /** One execution: the snippets of a cell one after another, up to the first that fails. */
 final class Cell {
+    // Such as "a[i] += 1": jshell calls it an expression like any other.
+    private static final Pattern ASSIGNMENT =
+        Pattern.compile("[\\w.$]+(\\[([^\\[\\]\"']|\\[[^\\[\\]\"']*\\])*\\])*\\s*([-+*/%&|^]|<<|>>>?)?=(?!=)");
+
     private final Session session;
     private final UserThread thread;
     private final long number;
+    private final String code;
     private final List<Snippet> unresolved = new ArrayList<>();
     private Map<String, Object> result;
 
-    Cell(Session session, UserThread thread, long number) {
+    Cell(Session session, UserThread thread, long number, String code) {
         this.session = session;
         this.thread = thread;
         this.number = number;
+        this.code = code;
     }
 
     /** Representations of the last expression's value; null when there is none. */
@@ -30,20 +35,34 @@ final class Cell {
         return result;
     }
 
-    void run(String code) throws CellError {
-        String rest = code;
-        int line = 1;
+    long number() {
+        return number;
+    }
+
+    String code() {
+        return code;
+    }
+
+    /** The line that `offset` is on, from 1. */
+    int line(int offset) {
+        return 1 + (int) code.substring(0, offset).chars().filter(c -> c == '\n').count();
+    }
+
+    void run() throws CellError {
         Snippet last = null;
         try {
+            int at = 0;
             while (true) {
+                // jshell counts a snippet's lines from its first that is not blank.
+                while (at < code.length() && Character.isWhitespace(code.charAt(at))) at++;
+                String rest = code.substring(at);
                 CompletionInfo info = session.analysis().analyzeCompletion(rest);
                 if (info.completeness() == Completeness.EMPTY) break;
-                boolean incomplete = info.completeness() == Completeness.DEFINITELY_INCOMPLETE;
-                String source = incomplete || info.source() == null ? rest : info.source();
-                last = evaluate(source, line);
-                if (incomplete || info.remaining() == null || info.remaining().length() >= rest.length()) break;
-                line += lines(rest.substring(0, rest.length() - info.remaining().length()));
-                rest = info.remaining();
+                boolean whole = info.completeness() == Completeness.DEFINITELY_INCOMPLETE || info.source() == null;
+                last = evaluate(whole ? rest : info.source(), at);
+                int remaining = whole || info.remaining() == null ? 0 : info.remaining().length();
+                if (remaining == rest.length()) break;  // nothing was taken: it would be so for ever
+                at = code.length() - remaining;
             }
             if (last != null && hasResult(last)) render();
         } catch (StackOverflowError nested) {
@@ -53,23 +72,23 @@ final class Cell {
         noteUnresolved();
     }
 
-    private Snippet evaluate(String source, int line) throws CellError {
+    private Snippet evaluate(String source, int offset) throws CellError {
         session.control().takeValue();
         session.control().takeFailure();
         SnippetEvent main = null;
-        for (SnippetEvent event : session.evaluate(source, new Session.Place(number, line)))
+        for (SnippetEvent event : session.evaluate(source, new Session.Place(number, line(offset))))
             if (event.causeSnippet() == null) main = event;
         if (thread.interrupted()) throw CellError.interrupted();
-        if (main == null) throw Diagnostics.rejected(session, null, source, number, line);
+        if (main == null) throw Diagnostics.rejected(session, null, this, offset);
         Snippet snippet = main.snippet();
         switch (main.status()) {
             case REJECTED:
-                throw Diagnostics.rejected(session, snippet, source, number, line);
+                throw Diagnostics.rejected(session, snippet, this, offset);
             case RECOVERABLE_DEFINED:
             case RECOVERABLE_NOT_DEFINED:
                 // Its initialiser was not run: what follows would go on with a variable that has no value.
                 if (snippet.kind() == Snippet.Kind.VAR)
-                    throw Diagnostics.unresolved(session, (DeclarationSnippet) snippet, source, number, line);
+                    throw Diagnostics.unresolved(session, (DeclarationSnippet) snippet, this, offset);
                 unresolved.add(snippet);
                 break;
             default:
@@ -81,11 +100,8 @@ final class Cell {
         return snippet;
     }
 
-    private static int lines(String text) {
-        return (int) text.chars().filter(c -> c == '\n').count();
-    }
-
     private static boolean hasResult(Snippet snippet) {
+        if (ASSIGNMENT.matcher(snippet.source().strip()).lookingAt()) return false;
         switch (snippet.subKind()) {
             case VAR_VALUE_SUBKIND:
             case TEMP_VAR_EXPRESSION_SUBKIND:

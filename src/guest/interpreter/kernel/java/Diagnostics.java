@@ -14,19 +14,18 @@ final class Diagnostics {
 
     private Diagnostics() {}
 
-    static CellError rejected(Session session, Snippet snippet, String source, long cell, int firstLine) {
+    /** `snippet` is null when there is none; its text begins at `offset` of the cell's code. */
+    static CellError rejected(Session session, Snippet snippet, Cell cell, int offset) {
         List<Diag> errors = new ArrayList<>();
         if (snippet != null) session.shell().diagnostics(snippet).filter(Diag::isError).forEach(errors::add);
         if (errors.isEmpty()) return error("the code is not complete", List.of());
         List<String> lines = new ArrayList<>();
-        for (Diag diag : errors.subList(0, Math.min(errors.size(), MOST_SHOWN)))
-            lines.addAll(marked(diag, source, cell, firstLine));
+        for (Diag diag : errors.subList(0, Math.min(errors.size(), MOST_SHOWN))) lines.addAll(marked(diag, cell, offset));
         return error(message(errors.get(0)), lines);
     }
 
-    static CellError unresolved(Session session, DeclarationSnippet snippet, String source, long cell, int firstLine) {
-        List<Diag> errors = session.shell().diagnostics(snippet).filter(Diag::isError).collect(Collectors.toList());
-        if (!errors.isEmpty()) return rejected(session, snippet, source, cell, firstLine);
+    static CellError unresolved(Session session, DeclarationSnippet snippet, Cell cell, int offset) {
+        if (session.shell().diagnostics(snippet).anyMatch(Diag::isError)) return rejected(session, snippet, cell, offset);
         return error(snippet.name() + " needs what is not declared: " + missing(session, snippet), List.of());
     }
 
@@ -45,21 +44,22 @@ final class Diagnostics {
 
     /** Without the place, which is a class that jshell wraps around the code. */
     private static String message(Diag diag) {
-        return diag.getMessage(Locale.ENGLISH).lines().filter(line -> !line.strip().startsWith("location:"))
+        return Names.plain(diag.getMessage(Locale.ENGLISH)).lines().filter(line -> !line.strip().startsWith("location:"))
             .collect(Collectors.joining("\n"));
     }
 
-    private static List<String> marked(Diag diag, String source, long cell, int firstLine) {
-        int at = (int) Math.max(0, Math.min(diag.getPosition(), source.length()));
-        int begin = source.lastIndexOf('\n', at - 1) + 1;
-        int newline = source.indexOf('\n', at);
-        String text = source.substring(begin, newline < 0 ? source.length() : newline);
-        int from = (int) Math.max(begin, Math.min(diag.getStartPosition(), at));
-        int to = (int) Math.min(begin + text.length(), Math.max(diag.getEndPosition(), at + 1));
+    private static List<String> marked(Diag diag, Cell cell, int offset) {
+        String code = cell.code();
+        int at = (int) Math.min(code.length(), offset + Math.max(0, diag.getPosition()));
+        int begin = code.lastIndexOf('\n', at - 1) + 1;
+        int newline = code.indexOf('\n', at);
+        int end = newline < 0 ? code.length() : newline;
+        long from = Math.max(begin, Math.min(offset + diag.getStartPosition(), at));
+        long to = Math.max(at + 1, Math.min(offset + diag.getEndPosition(), end));
         StringBuilder marker = new StringBuilder();
-        for (int i = begin; i < Math.max(to, at + 1); i++)
-            marker.append(i == at ? '^' : i >= from ? '-' : text.charAt(i - begin) == '\t' ? '\t' : ' ');
-        long line = firstLine + source.substring(0, at).chars().filter(c -> c == '\n').count();
-        return List.of("cell " + cell + ", line " + line + ": error: " + message(diag), "    " + text, "    " + marker);
+        for (int i = begin; i < to; i++)
+            marker.append(i == at ? '^' : i >= from ? '-' : code.charAt(i) == '\t' ? '\t' : ' ');
+        return List.of("cell " + cell.number() + ", line " + cell.line(at) + ": error: " + message(diag),
+            "    " + code.substring(begin, end), "    " + marker);
     }
 }

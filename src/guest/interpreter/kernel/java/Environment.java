@@ -13,17 +13,38 @@ final class Environment {
     // What the JVM says of itself, such as java.home: variables of these names must not change it.
     private final Set<String> ofJvm = Set.copyOf(System.getProperties().stringPropertyNames());
     private final Map<String, String> variables = writable();
+    private final NativeEnvironment ofChildren = reachable();
     private final Overlay sandbox = new Overlay();
     private final Overlay call = new Overlay();
 
     /** Lays the sandbox's variables, in place of those it laid before. */
-    void ofSandbox(Map<String, Object> variables) {
-        sandbox.lay(variables);
+    void ofSandbox(Map<String, Object> laid) {
+        sandbox.lay(laid);
+        passToChildren();
     }
 
     /** Lays variables of one execution; an empty map takes them back. */
-    void ofCall(Map<String, Object> variables) {
-        call.lay(variables);
+    void ofCall(Map<String, Object> laid) {
+        call.lay(laid);
+        passToChildren();
+    }
+
+    private void passToChildren() {
+        if (ofChildren == null) return;
+        try {
+            ofChildren.set(variables);
+        } catch (ReflectiveOperationException | RuntimeException failed) {
+            System.err.println("kernel: child processes see other variables: " + failed);
+        }
+    }
+
+    private static NativeEnvironment reachable() {
+        try {
+            return new NativeEnvironment();
+        } catch (ReflectiveOperationException | RuntimeException unreachable) {
+            System.err.println("kernel: child processes see no variables of the sandbox: " + unreachable);
+            return null;
+        }
     }
 
     /** The map behind System.getenv(); where it cannot be reached, one that nobody sees: properties remain. */

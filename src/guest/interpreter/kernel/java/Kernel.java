@@ -1,6 +1,7 @@
 package glovebox;
 
 import java.io.IOException;
+import java.util.List;
 import java.util.Map;
 
 /**
@@ -57,7 +58,7 @@ final class Kernel {
         boolean ok;
         try {
             ok = handle(request);
-        } catch (OutOfMemoryError | StackOverflowError | RuntimeException failure) {
+        } catch (Throwable failure) {
             ok = refuse(failure);
         }
         output.flush();
@@ -87,11 +88,11 @@ final class Kernel {
         String code = Json.string(request.get("code"));
         Object count = request.get("count");
         output.renew();
-        Cell cell = new Cell(session, userThread, count instanceof Number ? ((Number) count).longValue() : 0);
+        Cell cell = new Cell(session, userThread, count instanceof Number ? ((Number) count).longValue() : 0, code);
         CellError error = null;
         userThread.begin();
         try {
-            cell.run(code);
+            cell.run();
         } catch (CellError failed) {
             error = failed;
         } finally {
@@ -103,11 +104,11 @@ final class Kernel {
         return error == null;
     }
 
-    /** A failure of the kernel's own, such as memory that the user's threads hold. */
+    /** A failure of the kernel's own or the compiler's, such as for memory that the user's threads hold. */
     private boolean refuse(Throwable failure) throws IOException {
         String message = String.valueOf(failure.getMessage());
         channel.sendContent("error", new CellError(failure.getClass().getName(), message,
-            java.util.List.of(failure.toString())).content());
+            List.of(failure.toString())).content());
         return false;
     }
 }

@@ -88,15 +88,14 @@ final class Session {
         List<Snippet> before = List.of(shell.snippets().toArray(Snippet[]::new));
         thread.begin();
         try {
-            Cell cell = new Cell(this, thread, 0);
-            cell.run(WARM_UP);
+            new Cell(this, thread, 0, WARM_UP).run();
         } catch (CellError unexpected) {
             System.err.println("kernel: not warmed up: " + unexpected.getMessage());
         } finally {
             thread.end();
         }
         try {
-            new Cell(this, thread, 0).run("warm$unknown()");
+            new Cell(this, thread, 0, "warm$unknown()").run();
         } catch (CellError expected) {
             // Diagnostics are warm too.
         }

@@ -27,10 +27,10 @@ final class Traces {
 
     /** Thrown outside of a snippet, by a method of the user's that the kernel called. */
     static CellError thrown(Throwable thrown) {
-        String name = thrown.getClass().getName();
+        String name = Names.plain(thrown.getClass().getName());
         String message;
         try {
-            message = thrown.getMessage();
+            message = Names.plain(thrown.getMessage());
         } catch (RuntimeException | StackOverflowError again) {
             message = null;
         }
@@ -49,13 +49,13 @@ final class Traces {
     }
 
     private static String name(Throwable exception) {
-        if (exception instanceof EvalException) return ((EvalException) exception).getExceptionClassName();
+        if (exception instanceof EvalException) return Names.plain(((EvalException) exception).getExceptionClassName());
         if (exception instanceof UnresolvedReferenceException) return "UnresolvedReferenceException";
         return exception.getClass().getName();
     }
 
     private static String message(Session session, Throwable exception) {
-        if (!(exception instanceof UnresolvedReferenceException)) return exception.getMessage();
+        if (!(exception instanceof UnresolvedReferenceException)) return Names.plain(exception.getMessage());
         var snippet = ((UnresolvedReferenceException) exception).getSnippet();
         return snippet.name() + " needs what is not declared: " + Diagnostics.missing(session, snippet);
     }
@@ -72,12 +72,13 @@ final class Traces {
     /** A snippet's file is its id behind "#". */
     private static String frame(Session session, StackTraceElement element) {
         String file = element.getFileName();
-        if (session == null || file == null || !file.startsWith("#")) return element.toString();
+        if (session == null || file == null || !file.startsWith("#")) return Names.plain(element.toString());
         Session.Place place = session.place(file.substring(1));
         if (place == null) return element.toString();
         String where = "(cell " + place.cell + ":" + (place.line + element.getLineNumber() - 1) + ")";
         String method = element.getMethodName();
         if (method.startsWith("do_it$") || method.isEmpty()) return where;
+        if (method.startsWith("lambda$")) return "lambda " + where;
         String owner = element.getClassName();
         return (owner.isEmpty() ? "" : owner + ".") + method + " " + where;
     }

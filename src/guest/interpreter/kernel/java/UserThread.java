@@ -9,8 +9,10 @@ final class UserThread {
     static final class Interrupted extends Exception {}
 
     private static final long STACK_BYTES = 8L << 20;
-    // Code that heeds interruption has this long to end in order, before an exception is forced on it.
-    private static final int GRACE_MS = 200;
+    // Code has this long to notice an interrupt by itself, and code that did has this long to end in order, before
+    // an exception is forced on it.
+    private static final int NOTICE_MS = 200;
+    private static final int ORDERLY_END_MS = 3000;
     private static final int LOST_AFTER_MS = 2000;
 
     private boolean inCell;
@@ -72,7 +74,9 @@ final class UserThread {
         if (task == null) return;
         try {
             task.interrupt();
-            task.join(GRACE_MS);
+            task.join(NOTICE_MS);
+            boolean noticed = !task.isInterrupted();  // an InterruptedException takes the mark away
+            if (noticed) task.join(ORDERLY_END_MS);
             if (!task.isAlive()) return;
             task.stop();  // the only way to end a busy loop
             task.join(LOST_AFTER_MS);
