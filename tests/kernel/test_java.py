@@ -393,6 +393,20 @@ class Errors(SharedKernel):
                                               "\tat divide (cell 7:3)", "\tat (cell 8:2)"])
         self.failed("errorsE")
 
+    def test_statements_before_a_faulty_one_are_run(self):
+        outcome = self.failed('System.out.println("one");\nSystem.out.println("two");\nSystem.out.printn("three");\n'
+                              'System.out.println("four");\nSystem.out.println("five");')
+        self.assertEqual((outcome.stdout, outcome.error["ename"]), ("one\ntwo\n", "CompilationError"))
+        self.assertIn("line 3", outcome.error["traceback"][0])
+        outcome = self.failed('System.out.println("one");\nthrow new RuntimeException("here");\nSystem.out.println(3);')
+        self.assertEqual((outcome.stdout, outcome.error["evalue"]), ("one\n", "here"))
+
+    def test_the_line_of_a_statement_among_others(self):
+        outcome = self.failed('// first\nSystem.out.println("one"); System.out.println("two"); // a comment\n'
+                              'if (true) {\n}\nInteger.parseInt("x");\nSystem.out.println("three");\n1', count=5)
+        self.assertEqual(outcome.stdout, "one\ntwo\n")
+        self.assertEqual(outcome.error["traceback"][-1], "\tat (cell 5:5)")
+
     def test_causes_are_kept(self):
         error = self.failed('class Own extends Exception { Own(String m, Throwable c) { super(m, c); } }\n'
                             'try { Integer.parseInt("x"); } catch (Exception e) { throw new Own("outer", e); }').error
@@ -416,7 +430,8 @@ class Errors(SharedKernel):
                          "20000")
 
     def test_code_nested_too_deeply_for_the_compiler(self):
-        self.failed("int nested = " + "(" * 200_000 + "1" + ")" * 200_000 + ";")
+        error = self.failed("int nested = " + "(" * 200_000 + "1" + ")" * 200_000 + ";").error
+        self.assertEqual(error["ename"], "CompilationError")
         self.assertEqual(self.ok("2").text, "2")
 
     def test_full_memory_is_an_error(self):
@@ -603,6 +618,8 @@ class Variables(SharedKernel):
             void counter(Class<?> owner, String name) throws Exception {
                 ((java.util.concurrent.atomic.AtomicLong) internal(owner, name).get(null)).set(42);
             }
+            Thread longLived = new Thread(() -> { try { Thread.sleep(1_000_000_000); } catch (InterruptedException e) {} });
+            longLived.start();
             void settle() throws Exception {
                 counter(ThreadLocalRandom.class, "seeder");
                 counter(SplittableRandom.class, "defaultGen");
@@ -611,6 +628,7 @@ class Variables(SharedKernel):
                 ((Random) internal(Class.forName("java.lang.Math$RandomNumberGeneratorHolder"),
                     "randomNumberGenerator").get(null)).setSeed(42);
                 internal(Collections.class, "r").set(null, new Random(42));
+                internal(Thread.class, "threadLocalRandomSeed").setLong(longLived, 42);
                 Math.random();
             }
             boolean continues() throws Exception {  // threads of the JVM's own take seeds too
@@ -623,7 +641,7 @@ class Variables(SharedKernel):
                 return list;
             }
         """)
-        draw = ('Arrays.asList(Math.random(), new SplittableRandom().nextLong(),'
+        draw = ('Arrays.asList(internal(Thread.class, "threadLocalRandomSeed").getLong(longLived), Math.random(), new SplittableRandom().nextLong(),'
                 'java.util.random.RandomGenerator.of("L32X64MixRandom").nextLong(), '
                 'java.util.random.RandomGenerator.of("Xoshiro256PlusPlus").nextLong(), shuffled())')
         draws = []

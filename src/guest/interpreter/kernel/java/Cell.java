@@ -1,21 +1,15 @@
 package glovebox;
 
+import glovebox.Parts.Part;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.regex.Pattern;
 import jdk.jshell.DeclarationSnippet;
 import jdk.jshell.Snippet;
 import jdk.jshell.SnippetEvent;
-import jdk.jshell.SourceCodeAnalysis.Completeness;
-import jdk.jshell.SourceCodeAnalysis.CompletionInfo;
 
 /** One execution: the snippets of a cell one after another, up to the first that fails. */
 final class Cell {
-    // Such as "a[i] += 1": jshell calls it an expression like any other.
-    private static final Pattern ASSIGNMENT =
-        Pattern.compile("[\\w.$]+(\\[([^\\[\\]\"']|\\[[^\\[\\]\"']*\\])*\\])*\\s*([-+*/%&|^]|<<|>>>?)?=(?!=)");
-
     private final Session session;
     private final UserThread thread;
     private final long number;
@@ -49,59 +43,77 @@ final class Cell {
     }
 
     void run() throws CellError {
-        Snippet last = null;
         try {
-            int at = 0;
-            while (true) {
-                // jshell counts a snippet's lines from its first that is not blank.
-                while (at < code.length() && Character.isWhitespace(code.charAt(at))) at++;
-                String rest = code.substring(at);
-                CompletionInfo info = session.analysis().analyzeCompletion(rest);
-                if (info.completeness() == Completeness.EMPTY) break;
-                boolean whole = info.completeness() == Completeness.DEFINITELY_INCOMPLETE || info.source() == null;
-                last = evaluate(whole ? rest : info.source(), at);
-                int remaining = whole || info.remaining() == null ? 0 : info.remaining().length();
-                if (remaining == rest.length()) break;  // nothing was taken: it would be so for ever
-                at = code.length() - remaining;
+            List<Part> parts = Parts.of(code, session.analysis());
+            for (int at = 0; at < parts.size();) {
+                int statements = Parts.block(parts, at);
+                if (statements > 1 && ranAsBlock(parts.subList(at, at + statements))) {
+                    at += statements;
+                    continue;
+                }
+                // A block that does not compile is run one by one, up to the part that is at fault.
+                for (int end = at + Math.max(1, statements); at < end; at++) {
+                    Snippet snippet = evaluate(parts.get(at));
+                    if (at == parts.size() - 1 && hasResult(snippet, parts.get(at))) render();
+                }
             }
-            if (last != null && hasResult(last)) render();
-        } catch (StackOverflowError nested) {
-            throw new CellError("CompilationError", "the code is nested too deeply",
-                List.of("CompilationError: the code is nested too deeply"));
+        } catch (StackOverflowError | InternalError | IllegalStateException ofCompiler) {
+            String message = "the compiler failed: " + ofCompiler.getMessage();
+            throw new CellError("CompilationError", message, List.of("CompilationError: " + message));
         }
         noteUnresolved();
     }
 
-    private Snippet evaluate(String source, int offset) throws CellError {
+    private boolean ranAsBlock(List<Part> parts) throws CellError {
+        int from = parts.get(0).offset();
+        Part last = parts.get(parts.size() - 1);
+        String source = "{" + code.substring(from, last.offset()) + last.source() + "\n}";  // the lines stay the same
+        SnippetEvent event = event(source, from);
+        if (event == null || event.status() == Snippet.Status.REJECTED) return false;
+        check(event);
+        return true;
+    }
+
+    /** The event of the snippet itself. */
+    private SnippetEvent event(String source, int offset) throws CellError {
         session.control().takeValue();
         session.control().takeFailure();
         SnippetEvent main = null;
         for (SnippetEvent event : session.evaluate(source, new Session.Place(number, line(offset))))
             if (event.causeSnippet() == null) main = event;
         if (thread.interrupted()) throw CellError.interrupted();
-        if (main == null) throw Diagnostics.rejected(session, null, this, offset);
-        Snippet snippet = main.snippet();
-        switch (main.status()) {
+        return main;
+    }
+
+    private void check(SnippetEvent event) throws CellError {
+        if (event.exception() != null) throw Traces.thrown(session, event.exception());
+        Throwable failure = session.control().takeFailure();
+        if (failure != null) throw Traces.notRun(failure);
+    }
+
+    private Snippet evaluate(Part part) throws CellError {
+        SnippetEvent event = event(part.source(), part.offset());
+        if (event == null) throw Diagnostics.rejected(session, null, this, part.offset());
+        Snippet snippet = event.snippet();
+        switch (event.status()) {
             case REJECTED:
-                throw Diagnostics.rejected(session, snippet, this, offset);
+                throw Diagnostics.rejected(session, snippet, this, part.offset());
             case RECOVERABLE_DEFINED:
             case RECOVERABLE_NOT_DEFINED:
                 // Its initialiser was not run: what follows would go on with a variable that has no value.
                 if (snippet.kind() == Snippet.Kind.VAR)
-                    throw Diagnostics.unresolved(session, (DeclarationSnippet) snippet, this, offset);
+                    throw Diagnostics.unresolved(session, (DeclarationSnippet) snippet, this, part.offset());
                 unresolved.add(snippet);
                 break;
             default:
                 break;
         }
-        if (main.exception() != null) throw Traces.thrown(session, main.exception());
-        Throwable failure = session.control().takeFailure();
-        if (failure != null) throw Traces.notRun(failure);
+        check(event);
         return snippet;
     }
 
-    private static boolean hasResult(Snippet snippet) {
-        if (ASSIGNMENT.matcher(snippet.source().strip()).lookingAt()) return false;
+    private static boolean hasResult(Snippet snippet, Part part) {
+        if (part.isAssignment()) return false;
         switch (snippet.subKind()) {
             case VAR_VALUE_SUBKIND:
             case TEMP_VAR_EXPRESSION_SUBKIND:

@@ -5,6 +5,8 @@ import java.util.Map;
 
 /** How a cell failed: the content of an `error` answer. */
 final class CellError extends Exception {
+    private static final long serialVersionUID = 1;
+
     private final String name;
     private final String value;
     private final List<String> traceback;

@@ -11,6 +11,7 @@ import jdk.jshell.Snippet;
 /** What the compiler objects to, with the line of the cell and a marker below it. */
 final class Diagnostics {
     private static final int MOST_SHOWN = 20;
+    private static final int MOST_COLUMNS = 150;  // on either side of the fault
 
     private Diagnostics() {}
 
@@ -54,6 +55,8 @@ final class Diagnostics {
         int begin = code.lastIndexOf('\n', at - 1) + 1;
         int newline = code.indexOf('\n', at);
         int end = newline < 0 ? code.length() : newline;
+        begin = Math.max(begin, at - MOST_COLUMNS);
+        end = Math.min(end, at + MOST_COLUMNS);
         long from = Math.max(begin, Math.min(offset + diag.getStartPosition(), at));
         long to = Math.max(at + 1, Math.min(offset + diag.getEndPosition(), end));
         StringBuilder marker = new StringBuilder();

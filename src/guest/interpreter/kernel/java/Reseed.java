@@ -1,6 +1,7 @@
 package glovebox;
 
 import java.lang.reflect.Field;
+import java.lang.reflect.Method;
 import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.List;
@@ -61,8 +62,9 @@ final class Reseed {
         });
         prepare(() -> {
             Field ofThread = Internals.field("java.lang.Thread", "threadLocalRandomSeed");
+            Method threads = Internals.method("java.lang.Thread", "getThreads");
             return () -> {
-                for (Thread thread : Thread.getAllStackTraces().keySet()) ofThread.setLong(thread, source.nextLong());
+                for (Thread thread : (Thread[]) threads.invoke(null)) ofThread.setLong(thread, source.nextLong());
             };
         });
     }

@@ -6,7 +6,9 @@ import sun.misc.Signal;
 /** Runs the user's code on threads that an interrupt can end. A cell is what lies between begin() and end(). */
 final class UserThread {
     /** The code was interrupted. */
-    static final class Interrupted extends Exception {}
+    static final class Interrupted extends Exception {
+        private static final long serialVersionUID = 1;
+    }
 
     private static final long STACK_BYTES = 8L << 20;
     // Code has this long to notice an interrupt by itself, and code that did has this long to end in order, before
