@@ -10,7 +10,10 @@ import java.nio.charset.StandardCharsets;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** The two pipes to the server. Any thread may send; the answers name the request that is, or was last, at work. */
+/**
+ * The two pipes to the server. Any thread may send; answers name the request at work. A reply is the last of them:
+ * what comes later, from threads that live on, belongs to no request and is left out.
+ */
 final class Channel {
     private final BufferedReader requests;
     private final OutputStream answers;
@@ -33,17 +36,12 @@ final class Channel {
         replied = false;
     }
 
-    synchronized boolean atWork() {
-        return !replied;
-    }
-
     synchronized void send(Map<String, ?> message) throws IOException {
         answers.write((Json.write(message) + "\n").getBytes(StandardCharsets.UTF_8));
     }
 
-    /** Left out before the first request: there is nobody to show it to. */
     synchronized void sendContent(String type, Map<String, ?> content) throws IOException {
-        if (request == null) return;
+        if (replied) return;
         Map<String, Object> message = new LinkedHashMap<>();
         message.put("id", request);
         message.put("type", type);
@@ -56,8 +54,10 @@ final class Channel {
         replied = true;
     }
 
-    synchronized void replyExit(boolean ok) throws IOException {
-        sendContent("reply", Map.of("status", ok ? "ok" : "error", "exit", true));
+    /** The code asked the process to exit with `status`. */
+    synchronized void replyExit(int status) throws IOException {
+        if (status != 0) sendContent("error", CellError.exited(status).content());
+        sendContent("reply", Map.of("status", status == 0 ? "ok" : "error", "exit", true));
         replied = true;
     }
 }

@@ -21,12 +21,14 @@ final class Diagnostics {
         if (snippet != null) session.shell().diagnostics(snippet).filter(Diag::isError).forEach(errors::add);
         if (errors.isEmpty()) return error("the code is not complete", List.of());
         List<String> lines = new ArrayList<>();
-        for (Diag diag : errors.subList(0, Math.min(errors.size(), MOST_SHOWN))) lines.addAll(marked(diag, cell, offset));
+        for (Diag diag : errors.subList(0, Math.min(errors.size(), MOST_SHOWN)))
+            lines.addAll(marked(diag, cell, offset));
         return error(message(errors.get(0)), lines);
     }
 
     static CellError unresolved(Session session, DeclarationSnippet snippet, Cell cell, int offset) {
-        if (session.shell().diagnostics(snippet).anyMatch(Diag::isError)) return rejected(session, snippet, cell, offset);
+        if (session.shell().diagnostics(snippet).anyMatch(Diag::isError))
+            return rejected(session, snippet, cell, offset);
         return error(snippet.name() + " needs what is not declared: " + missing(session, snippet), List.of());
     }
 
@@ -45,7 +47,8 @@ final class Diagnostics {
 
     /** Without the place, which is a class that jshell wraps around the code. */
     private static String message(Diag diag) {
-        return Names.plain(diag.getMessage(Locale.ENGLISH)).lines().filter(line -> !line.strip().startsWith("location:"))
+        return Names.plain(diag.getMessage(Locale.ENGLISH)).lines()
+            .filter(line -> !line.strip().startsWith("location:"))
             .collect(Collectors.joining("\n"));
     }
 

@@ -44,9 +44,7 @@ final class Exit {
     private static void report(Channel channel, Output output, int status) {
         output.flush();
         try {
-            if (!channel.atWork()) return;
-            if (status != 0) channel.sendContent("error", CellError.exited(status).content());
-            channel.replyExit(status == 0);
+            channel.replyExit(status);
         } catch (IOException gone) {
             System.err.println("kernel: " + gone);
         }

@@ -34,8 +34,9 @@ final class NativeEnvironment {
         long newArray = memory.allocateMemory((entries + 1L) * Unsafe.ADDRESS_SIZE);
         int entry = 0;
         boolean begins = true;
-        for (int i = 0; i < bytes.length && entry <= entries; i++) {
-            if (begins && entry < entries) memory.putAddress(newArray + (long) entry++ * Unsafe.ADDRESS_SIZE, newText + i);
+        for (int i = 0; i < bytes.length; i++) {
+            if (begins && entry < entries)
+                memory.putAddress(newArray + (long) entry++ * Unsafe.ADDRESS_SIZE, newText + i);
             memory.putByte(newText + i, bytes[i]);
             begins = bytes[i] == 0;
         }

@@ -37,7 +37,7 @@ final class Representations {
     }
 
     private static String plain(Object value) {
-        if (value == null || !value.getClass().isArray()) return String.valueOf(value == null ? null : value.toString());
+        if (value == null || !value.getClass().isArray()) return String.valueOf(value);
         String wrapped = Arrays.deepToString(new Object[] {value});
         return wrapped.substring(1, wrapped.length() - 1);
     }

@@ -1,6 +1,8 @@
 package glovebox;
 
 import java.util.concurrent.Callable;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
 import sun.misc.Signal;
 
 /** Runs the user's code on threads that an interrupt can end. A cell is what lies between begin() and end(). */
@@ -17,12 +19,17 @@ final class UserThread {
     private static final int ORDERLY_END_MS = 3000;
     private static final int LOST_AFTER_MS = 2000;
 
+    private static final int SIGNALS_MS = 1000;
+    private static final Signal LATER = new Signal("URG");
+
+    private final Semaphore laterSeen = new Semaphore(0);
     private boolean inCell;
     private boolean interrupted;
     private Task running;
 
     void interruptBySignal() {
         Signal.handle(new Signal("INT"), signal -> interrupt());
+        Signal.handle(LATER, signal -> laterSeen.release());
     }
 
     synchronized void begin() {
@@ -31,9 +38,38 @@ final class UserThread {
     }
 
     /** Whether an interrupt came in the meantime; a later one belongs to no cell and does nothing. */
-    synchronized boolean end() {
-        inCell = false;
-        return interrupted;
+    boolean end() {
+        awaitArrivedSignals();
+        synchronized (this) {
+            inCell = false;
+            return interrupted;
+        }
+    }
+
+    /**
+     * The JVM hands signals on by way of two threads, the lowest number first. One that has reached the process, and
+     * may have ended a child of the cell's, must not pass by this cell and hit the next.
+     */
+    private void awaitArrivedSignals() {
+        try {
+            laterSeen.drainPermits();
+            Signal.raise(LATER);
+            if (!laterSeen.tryAcquire(SIGNALS_MS, TimeUnit.MILLISECONDS)) return;
+            for (int waited = 0; waited < SIGNALS_MS && !interrupted() && handlerIsStarting(); waited++)
+                Thread.sleep(1);
+        } catch (InterruptedException notMeant) {
+            return;
+        }
+    }
+
+    private static boolean handlerIsStarting() {
+        Thread[] threads = new Thread[Thread.activeCount() + 16];
+        ThreadGroup group = Thread.currentThread().getThreadGroup();
+        while (group.getParent() != null) group = group.getParent();
+        int count = group.enumerate(threads);
+        for (int i = 0; i < count; i++)
+            if (threads[i].getName().equals("SIGINT handler")) return true;
+        return false;
     }
 
     synchronized boolean interrupted() {
