@@ -13,10 +13,6 @@ class BashTest : public InterpreterTest {
         more["language"] = "bash";
         return execute(code, std::move(more));
     }
-    static std::string error_value(const Answer& answer) {
-        auto found = answer.of("error");
-        return found.empty() ? "(none)" : std::string(std::string_view(found[0].at("value").as_string()));
-    }
 };
 
 TEST_F(BashTest, OutputStateAndCount) {

@@ -138,6 +138,15 @@ class InterpreterTest : public testing::Test {
         }
         return answer;
     }
+    static std::string error_value(const Answer& answer) {
+        auto found = answer.of("error");
+        return found.empty() ? "(none)" : std::string(std::string_view(found[0].at("value").as_string()));
+    }
+    // The text of the first result, displayed or main.
+    static std::string first_text(const Answer& answer) {
+        auto found = answer.of("result");
+        return found.empty() ? "(none)" : std::string(std::string_view(found[0].at("text").as_string()));
+    }
     std::string new_context(std::string_view body = "{}") {
         Response response = request("POST", "/contexts", std::string(body));
         EXPECT_EQ(response.head.status, 200) << response.body;

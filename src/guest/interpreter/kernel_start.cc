@@ -16,10 +16,22 @@ namespace fs = std::filesystem;
 
 using Started = Result<std::unique_ptr<Kernel>>;
 
+constexpr std::string_view kJavaFlags[] = {
+    // Little memory, given back, and ready soon.
+    "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-Xshare:auto", "-Xms64m", "-Xmn24m",
+    "-Xmx384m", "-XX:MinHeapFreeRatio=20", "-XX:MaxHeapFreeRatio=40", "-XX:-ShrinkHeapInSteps",
+    "-Djava.awt.headless=true", "-Dfile.encoding=UTF-8",
+    // So that System.getenv, random numbers and exit codes can be those of this sandbox.
+    "--add-opens=java.base/java.lang=ALL-UNNAMED", "--add-opens=java.base/java.util=ALL-UNNAMED",
+    "--add-opens=java.base/java.util.concurrent=ALL-UNNAMED",
+    "--add-opens=java.base/sun.security.provider=ALL-UNNAMED", "--add-opens=java.base/jdk.internal.loader=ALL-UNNAMED",
+    "--add-opens=jdk.random/jdk.random=ALL-UNNAMED", "--add-opens=jdk.jshell/jdk.jshell=ALL-UNNAMED",
+};
+
 // Compiled where it is used, once: into a folder of its own first, for others may be at it too.
 constexpr std::string_view kRunJava = R"(set -e
 if [ ! -d "$1/java-classes" ]; then
-    "$2" -nowarn -d "$1/java-classes.$$" "$1"/java/*.java
+    "$2" -nowarn -XDignore.symbol.file -d "$1/java-classes.$$" "$1"/java/*.java
     mv -T "$1/java-classes.$$" "$1/java-classes" || rm -rf "$1/java-classes.$$"
 fi
 classes=$1/java-classes java=$3
@@ -75,14 +87,10 @@ awaitable<Started> start_javascript(const KernelOptions& options, KernelCommand 
 
 awaitable<Started> start_java(const KernelOptions& options, KernelCommand command,
                               KernelSurroundings around) {
-    command.argv = {"/bin/sh", "-c", std::string(kRunJava), "sh", options.scripts.string(),
-                    options.runtimes.javac, options.runtimes.java,
-                    // Little memory, and ready soon.
-                    "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-Xshare:auto",
-                    // So that System.getenv and the random numbers can be those of this sandbox.
-                    "--add-opens=java.base/java.lang=ALL-UNNAMED",
-                    "--add-opens=java.base/java.util=ALL-UNNAMED",
-                    "--add-opens=java.base/java.util.concurrent=ALL-UNNAMED"};
+    command.env = {"LC_ALL=C.UTF-8"};  // elsewhere Java cannot open files with names beyond ASCII
+    command.argv = {"/bin/sh", "-c", std::string(kRunJava), "sh", options.scripts.string(), options.runtimes.javac,
+                    options.runtimes.java};
+    for (std::string_view flag : kJavaFlags) command.argv.emplace_back(flag);
     co_return co_await PipedKernel::start(std::move(command), {}, std::make_unique<JsonCodec>(),
                                           std::move(around));
 }
