@@ -1,0 +1,75 @@
+// A value as a MIME bundle: {"text/plain": …, "image/png": base64, …}.
+
+import { inspect, types } from "node:util";
+import { isPlainJson } from "./glovebox_json.mjs";
+
+export const displaySymbol = Symbol.for("Jupyter.display"); // of Deno's Jupyter kernel
+
+// Methods of IJavascript.
+const methods = {
+    _toHtml: "text/html",
+    _toSvg: "image/svg+xml",
+    _toPng: "image/png",
+    _toJpeg: "image/jpeg",
+    _toMarkdown: "text/markdown",
+    _toLatex: "text/latex",
+};
+
+// May call methods of the value's own: throws what they throw.
+export async function mimeBundle(value) {
+    const own = await ownBundle(value);
+    return own === null ? plainBundle(value) : { ...plainText(value, own), ...own };
+}
+
+export function plainBundle(value) {
+    const bundle = { "text/plain": shown(value) };
+    const image = types.isUint8Array(value) ? imageType(value) : null;
+    if (image !== null) bundle[image] = base64(value);
+    if (isPlainJson(value)) bundle["application/json"] = value;
+    return bundle;
+}
+
+// Whoever shows the text takes one pair of quotes from it.
+export function shown(value) {
+    return typeof value === "string" ? `'${value}'` : inspect(value);
+}
+
+export function base64(bytes) {
+    return typeof bytes === "string" ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
+}
+
+async function ownBundle(value) {
+    if (value === null || (typeof value !== "object" && typeof value !== "function")) return null;
+    for (const name of [displaySymbol, "_toMime"]) {
+        if (typeof value[name] !== "function") continue;
+        const bundle = await value[name]();
+        if (bundle !== null && typeof bundle === "object") return asSent(bundle);
+    }
+    const bundle = {};
+    for (const [name, type] of Object.entries(methods)) {
+        if (typeof value[name] === "function") bundle[type] = await value[name]();
+    }
+    return Object.keys(bundle).length === 0 ? null : asSent(bundle);
+}
+
+// Bytes are sent as base64, everything that is not text as JSON.
+export function asSent(bundle) {
+    const entries = Object.entries(bundle).filter(([, data]) => data !== undefined && data !== null);
+    return Object.fromEntries(
+        entries.map(([type, data]) => {
+            if (types.isUint8Array(data)) return [type, base64(data)];
+            if (typeof data === "string" || /\bjson$/.test(type)) return [type, data];
+            return [type, inspect(data)];
+        }),
+    );
+}
+
+function plainText(value, own) {
+    return "text/plain" in own ? {} : { "text/plain": shown(value) };
+}
+
+function imageType(bytes) {
+    if (bytes[0] === 0x89 && bytes[1] === 0x50 && bytes[2] === 0x4e && bytes[3] === 0x47) return "image/png";
+    if (bytes[0] === 0xff && bytes[1] === 0xd8 && bytes[2] === 0xff) return "image/jpeg";
+    return null;
+}
