@@ -1,7 +1,8 @@
 // A kernel under test: the real process, spoken to as the server does.
 
-import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { execFileSync, spawn } from "node:child_process";
+import { closeSync, constants, createWriteStream, mkdtempSync, openSync, rmSync } from "node:fs";
+import { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -13,35 +14,55 @@ const flags = [
     "--disable-warning=ExperimentalWarning",
 ];
 
+// Node's own "pipe" is a socket.
+function pipes(count) {
+    const folder = mkdtempSync(join(tmpdir(), "js-kernel-pipes-"));
+    const paths = Array.from({ length: count }, (_, index) => join(folder, `${index}`));
+    execFileSync("mkfifo", paths);
+    const open = paths.map((path) => {
+        const read = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK); // a reader lets the writer open
+        return { read, write: openSync(path, constants.O_WRONLY) };
+    });
+    rmSync(folder, { recursive: true });
+    return open;
+}
+
 export class Kernel {
     stdout = "";
     stderr = "";
     #count = 0;
     #text = "";
     #answers = [];
+    #ended = false;
     #wake = () => {};
 
     // In a folder of its own, which is removed with it.
     static async start({ env = {} } = {}) {
         const kernel = new Kernel();
         kernel.cwd = mkdtempSync(join(tmpdir(), "js-kernel-"));
+        const [stdout, stderr, requests, answers] = pipes(4);
         kernel.process = spawn(process.execPath, [...flags, entry], {
             cwd: kernel.cwd,
             detached: true,
             env: { ...process.env, ...env },
-            stdio: ["ignore", "pipe", "pipe", "pipe", "pipe"],
+            stdio: ["ignore", stdout.write, stderr.write, requests.read, answers.write],
         });
-        kernel.#listen();
+        process.setMaxListeners(0);
+        process.once("exit", () => kernel.process.kill("SIGKILL")); // a test that failed does not stop it
+        [stdout.write, stderr.write, requests.read, answers.write].forEach((fd) => closeSync(fd));
+        kernel.requests = createWriteStream(null, { fd: requests.write });
+        kernel.requests.on("error", () => {}); // the kernel has ended
+        kernel.stdoutPipe = new Socket({ fd: stdout.read, writable: false });
+        kernel.#listen(new Socket({ fd: stderr.read, writable: false }), new Socket({ fd: answers.read, writable: false }));
         await kernel.#until((answer) => answer.type === "ready");
         return kernel;
     }
 
-    #listen() {
-        const [, stdout, stderr, , answers] = this.process.stdio;
+    #listen(stderr, answers) {
         this.exited = new Promise((resolve) => this.process.on("exit", (code, signal) => resolve({ code, signal })));
-        this.process.on("close", () => this.#wake());
-        const read = (stream, take) => stream.setEncoding("utf8").on("data", (text) => (take(text), this.#wake()));
-        read(stdout, (text) => (this.stdout += text));
+        answers.on("close", () => (this.#ended = true));
+        const read = (stream, take) => stream.setEncoding("utf8").on("data", (text) => (take(text), this.#wake())).on("close", () => this.#wake());
+        read(this.stdoutPipe, (text) => (this.stdout += text));
         read(stderr, (text) => (this.stderr += text));
         read(answers, (text) => {
             const lines = (this.#text + text).split("\n");
@@ -57,7 +78,7 @@ export class Kernel {
                 taken.push(this.#answers.shift());
                 if (fits(taken.at(-1))) return taken;
             }
-            if (this.process.exitCode !== null || this.process.signalCode !== null) throw new Error(`the kernel ended: ${this.stderr}`);
+            if (this.#ended) throw new Error(`the kernel ended: ${this.stderr}`);
             await this.#change();
         }
     }
@@ -67,7 +88,7 @@ export class Kernel {
     }
 
     post(message) {
-        this.process.stdio[3].write(`${JSON.stringify(message)}\n`);
+        this.requests.write(`${JSON.stringify(message)}\n`);
     }
 
     // {status, error, result, displays, stdout, stderr, exit}
@@ -108,7 +129,7 @@ export class Kernel {
     async ask(type, argument) {
         const id = `hidden-${++this.#count}`;
         this.post({ id, type, argument });
-        const answers = await this.#until((answer) => answer.id === id);
+        const answers = await this.#until((answer) => answer.id === id && answer.type === "reply");
         return answers.at(-1);
     }
 
@@ -122,7 +143,7 @@ export class Kernel {
     }
 
     async stop() {
-        this.process.stdio[3].end();
+        this.requests.end();
         const end = await this.exited;
         rmSync(this.cwd, { recursive: true });
         return end;

@@ -17,14 +17,21 @@ export const constantName = "__glovebox_constant";
 // {imports: [{specifier, bindings: [{local, imported}], attributes}], functions: text or null, body: text, isStrict,
 // isAsync, variables: names, lexical: names, moves, identifiers: names that occur
 // outside of imports}
-export function transform(code) {
+//
+// variablesAtEnd: the text was made by a compiler that declares its own variables at the end, after the cell's last
+// statement.
+export function transform(code, { variablesAtEnd = false } = {}) {
     const program = parse(code);
-    return program === null ? untouched(code) : new Cell(code, program).rewrite();
+    return program === null ? untouched(code) : new Cell(code, program).rewrite(variablesAtEnd);
 }
 
 function untouched(code) {
     const none = { imports: [], functions: null, variables: [], lexical: [], moves: new Map(), identifiers: new Set() };
     return { ...none, body: code, isStrict: false, isAsync: true };
+}
+
+function isBareVariable(statement) {
+    return statement.type === "VariableDeclaration" && statement.declarations.every((one) => one.init === null);
 }
 
 class Cell {
@@ -43,8 +50,10 @@ class Cell {
         this.isStrict = program.body[0]?.directive === "use strict";
     }
 
-    rewrite() {
-        const last = this.program.body.findLast((statement) => statement.type !== "EmptyStatement");
+    rewrite(variablesAtEnd) {
+        const last = this.program.body.findLast(
+            (statement) => statement.type !== "EmptyStatement" && !(variablesAtEnd && isBareVariable(statement)),
+        );
         for (const statement of this.program.body) this.#topLevel(statement, statement === last);
         this.#search(this.program, this.program, false);
         for (const target of this.#constants.size > 0 ? assignmentsTo(this.#constants, this.program) : []) {

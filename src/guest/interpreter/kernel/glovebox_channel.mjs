@@ -8,15 +8,23 @@ const answersFd = 4;
 const { parse, stringify } = JSON; // cells may replace what is global
 
 let sending = false;
-
-export function isSending() {
-    return sending;
-}
+let afterwards = null;
 
 export function send(message) {
+    const bytes = Buffer.from(wellFormed(message) + "\n");
     sending = true;
-    writeAll(answersFd, Buffer.from(wellFormed(message) + "\n"));
+    writeAll(answersFd, bytes);
     sending = false;
+    if (afterwards === null) return;
+    const next = afterwards;
+    afterwards = null;
+    next();
+}
+
+// Calls `next` at once, or as soon as the message that is being written is whole.
+export function betweenMessages(next) {
+    if (sending) afterwards = next;
+    else next();
 }
 
 // Calls `take` with each request, and `end` when the server has closed its side.
@@ -39,7 +47,7 @@ export function receive(take, end) {
     socket.on("error", end);
 }
 
-export function writeAll(fd, bytes) {
+function writeAll(fd, bytes) {
     for (let done = 0; done < bytes.length; ) done += writeSync(fd, bytes, done);
 }
 

@@ -51,14 +51,16 @@ function describeThrown(value) {
 }
 
 function cleanLines(text, places) {
-    const lines = text.split("\n").filter((line) => !isForeign(line));
-    return lines.map((line) => places.asWritten(line));
+    const lines = [];
+    for (const line of text.split("\n")) {
+        if (!isForeign(line)) lines.push(places.asWritten(line));
+        else if (line.endsWith(" {")) lines.push(`${lines.pop()} {`); // the error's properties follow
+    }
+    return lines;
 }
 
-// `    at async f (node:internal/…:1:2)`, also where a brace of the shown properties follows.
 function isForeign(line) {
-    if (!/^\s*at /.test(line) || line.endsWith("{")) return false;
-    return line.includes("node:") ? /[( ]node:[\w/]+:\d+/.test(line) : line.includes(kernelFolder);
+    return /^\s*at /.test(line) && (/[( ]node:[\w/]+:\d+/.test(line) || line.includes(kernelFolder));
 }
 
 export { CellSyntaxError };

@@ -9,16 +9,12 @@ const { internalBinding } = createRequire(import.meta.url)("internal/test/bindin
 const { Signal } = internalBinding("signal_wrap");
 
 const sigint = 2;
-const retryMs = 5; // while a message is being written
 
 function interrupt() {
     const session = new Session();
     session.connectToMainThread();
-    const expression = `process[Symbol.for("glovebox.interrupt")]()`;
-    session.post("Runtime.evaluate", { expression, silent: true }, (_error, answer) => {
-        session.disconnect();
-        if (answer?.result?.value === "later") setTimeout(interrupt, retryMs);
-    });
+    const expression = 'process[Symbol.for("glovebox.interrupt")]()';
+    session.post("Runtime.evaluate", { expression, silent: true }, () => session.disconnect());
 }
 
 const signal = new Signal();

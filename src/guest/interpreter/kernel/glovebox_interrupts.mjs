@@ -10,22 +10,18 @@
 import { Session } from "node:inspector";
 import { getCallSites } from "node:util";
 import { Worker } from "node:worker_threads";
-import { isSending } from "./glovebox_channel.mjs";
+import { betweenMessages } from "./glovebox_channel.mjs";
 
 const kernelFolder = new URL(".", import.meta.url).href;
 const framesToLookAt = 200; // as many as getCallSites answers
 
-export const interruptSymbol = "glovebox.interrupt"; // Symbol.for, of process
-
 // Calls `onInterrupt` on the main thread when the process gets SIGINT. Answers once signals are watched.
 export async function watchInterrupts(onInterrupt) {
     const interrupt = () => {
-        if (isSending()) return "later"; // a message must not be cut in two
         onInterrupt();
         if (isUserCodeRunning()) terminate();
-        return "done";
     };
-    Object.defineProperty(process, Symbol.for(interruptSymbol), { value: interrupt });
+    Object.defineProperty(process, Symbol.for("glovebox.interrupt"), { value: () => betweenMessages(interrupt) });
     const watcher = new Worker(new URL("glovebox_interrupt_watcher.mjs", import.meta.url), {
         execArgv: ["--expose-internals", "--no-warnings"],
         env: {},

@@ -15,10 +15,12 @@ const methods = {
     _toLatex: "text/latex",
 };
 
-// May call methods of the value's own: throws what they throw.
-export async function mimeBundle(value) {
-    const own = await ownBundle(value);
-    return own === null ? plainBundle(value) : { ...plainText(value, own), ...own };
+// May call methods of the value's own, and throws what they throw. A promise only if one of them answers a promise:
+// what is shown without one keeps its order.
+export function mimeBundle(value) {
+    const own = ownBundle(value);
+    const whole = (bundle) => (isBundle(bundle) ? { "text/plain": shown(value), ...asSent(bundle) } : plainBundle(value));
+    return typeof own?.then === "function" ? own.then(whole) : whole(own);
 }
 
 export function plainBundle(value) {
@@ -38,18 +40,20 @@ export function base64(bytes) {
     return typeof bytes === "string" ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
 }
 
-async function ownBundle(value) {
+function ownBundle(value) {
     if (value === null || (typeof value !== "object" && typeof value !== "function")) return null;
     for (const name of [displaySymbol, "_toMime"]) {
-        if (typeof value[name] !== "function") continue;
-        const bundle = await value[name]();
-        if (bundle !== null && typeof bundle === "object") return asSent(bundle);
+        if (typeof value[name] === "function") return value[name]();
     }
-    const bundle = {};
-    for (const [name, type] of Object.entries(methods)) {
-        if (typeof value[name] === "function") bundle[type] = await value[name]();
-    }
-    return Object.keys(bundle).length === 0 ? null : asSent(bundle);
+    const own = Object.keys(methods).filter((name) => typeof value[name] === "function");
+    if (own.length === 0) return null;
+    const data = own.map((name) => value[name]());
+    const bundle = (all) => Object.fromEntries(own.map((name, index) => [methods[name], all[index]]));
+    return data.some((one) => typeof one?.then === "function") ? Promise.all(data).then(bundle) : bundle(data);
+}
+
+function isBundle(bundle) {
+    return bundle !== null && typeof bundle === "object";
 }
 
 // Bytes are sent as base64, everything that is not text as JSON.
@@ -62,10 +66,6 @@ export function asSent(bundle) {
             return [type, inspect(data)];
         }),
     );
-}
-
-function plainText(value, own) {
-    return "text/plain" in own ? {} : { "text/plain": shown(value) };
 }
 
 function imageType(bytes) {

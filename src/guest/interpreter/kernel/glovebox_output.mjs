@@ -30,28 +30,43 @@ class SynchronousOutput extends Writable {
     #own;
 
     constructor(fd) {
-        super({ decodeStrings: true, emitClose: false, autoDestroy: false });
+        super({ emitClose: false, autoDestroy: false });
         this.#own = openOwn(fd);
         this.fd = fd; // what a child process inherits
         this._type = "pipe";
         this._isStdio = true;
     }
 
-    _write(bytes, _encoding, done) {
+    // In place of Writable's, which waits for ever for a write that an interrupt has cut off.
+    write(chunk, encoding, callback) {
+        if (typeof encoding === "function") [encoding, callback] = [undefined, encoding];
+        if (typeof chunk !== "string" && !ArrayBuffer.isView(chunk)) return super.write(chunk, encoding, callback); // throws
         try {
-            write(this.#own, bytes);
+            write(this.#own, bytesOf(chunk, encoding));
         } catch {
             // Nobody reads any more.
         }
-        done();
+        if (typeof callback === "function") process.nextTick(callback);
+        return true;
     }
 
-    // As of Node's own: they are never closed.
-    destroy() {
+    // Later cells print, too, so nothing ends these streams.
+    end(chunk, encoding, callback) {
+        if (typeof chunk === "function") [chunk, callback] = [undefined, chunk];
+        else if (typeof encoding === "function") [encoding, callback] = [undefined, encoding];
+        if (chunk !== undefined && chunk !== null) this.write(chunk, encoding);
+        if (callback !== undefined) process.nextTick(callback);
         return this;
     }
 
-    _destroySoon() {}
+    destroy() {
+        return this;
+    }
+}
+
+function bytesOf(chunk, encoding) {
+    if (typeof chunk === "string") return Buffer.from(chunk, encoding);
+    return new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength);
 }
 
 export function installOutput() {

@@ -85,7 +85,7 @@ export class Session {
         try {
             const isTypeScript = language === "typescript";
             const plain = isTypeScript ? withoutTypes(code) : { code, place: asIs };
-            const scripts = transform(plain.code);
+            const scripts = transform(plain.code, plain);
             this.places.remember(count, scripts.moves, plain.place);
             const imports = isTypeScript ? withoutTypeImports(scripts.imports, scripts.identifiers, code) : scripts.imports;
             this.#modules.follow();

@@ -3,11 +3,13 @@
 import { SourceMap, stripTypeScriptTypes } from "node:module";
 import { CellSyntaxError } from "./glovebox_syntax.mjs";
 
-// {code, place}: place(line, column) leads back to the text as it was written; lines and columns count from 1.
+// {code, place, variablesAtEnd}: place(line, column) leads back to the text as it was written, counting from 1;
+// variablesAtEnd: see transform().
 export function withoutTypes(code) {
     try {
         // Types become spaces, everything else stays where it is.
-        return { code: stripTypeScriptTypes(code, { mode: "strip" }), place: (line, column) => [line, column] };
+        const plain = stripTypeScriptTypes(code, { mode: "strip" });
+        return { code: plain, place: (line, column) => [line, column], variablesAtEnd: false };
     } catch (error) {
         if (error.code !== "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX") throw syntaxError(error);
     }
@@ -28,7 +30,7 @@ function transformed(code) {
         const entry = map.findEntry(line - 1, column - 1);
         return entry.originalLine === undefined ? [line, column] : [entry.originalLine + 1, entry.originalColumn + 1];
     };
-    return { code: body, place };
+    return { code: body, place, variablesAtEnd: true };
 }
 
 function syntaxError(error) {
