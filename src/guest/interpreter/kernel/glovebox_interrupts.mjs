@@ -15,6 +15,10 @@ import { betweenMessages } from "./glovebox_channel.mjs";
 const kernelFolder = new URL(".", import.meta.url).href;
 const framesToLookAt = 200; // as many as getCallSites answers
 
+// 1 from the request to terminate until the code has ended. Nothing may be evaluated in between: it would be terminated
+// instead, and the loop below it would go on.
+const terminating = new Int32Array(new SharedArrayBuffer(4));
+
 // Calls `onInterrupt` on the main thread when the process gets SIGINT. Answers once signals are watched.
 export async function watchInterrupts(onInterrupt) {
     const interrupt = () => {
@@ -25,6 +29,7 @@ export async function watchInterrupts(onInterrupt) {
     const watcher = new Worker(new URL("glovebox_interrupt_watcher.mjs", import.meta.url), {
         execArgv: ["--expose-internals", "--no-warnings"],
         env: {},
+        workerData: terminating,
         resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 2 },
     });
     await new Promise((resolve, reject) => {
@@ -44,6 +49,10 @@ function isUserCodeRunning() {
 function terminate() {
     const session = new Session();
     session.connect();
-    // The answer comes when the code has ended; a session that ended earlier would take the request back.
-    session.post("Runtime.terminateExecution", () => setImmediate(() => session.disconnect()));
+    Atomics.store(terminating, 0, 1);
+    session.post("Runtime.terminateExecution", () => {
+        Atomics.store(terminating, 0, 0);
+        Atomics.notify(terminating, 0);
+        setImmediate(() => session.disconnect()); // not within its own answer
+    });
 }
