@@ -119,3 +119,19 @@ test("scripts that resources dispose of", async () => {
     const { stdout } = await kernel.run("using file = { [Symbol.dispose]() { console.log('closed') } }; console.log('open')");
     assert.equal(stdout, "open\nclosed\n");
 });
+
+test("cells may take the names that the kernel uses itself", async () => {
+    const fresh = await Kernel.start();
+    const names = "Array ArrayBuffer Atomics Buffer Error JSON Map Math Number Object Promise Proxy Reflect Set Symbol URL Uint8Array globalThis process setImmediate console require module".split(" ");
+    for (const name of names) assert.equal((await fresh.run(`let ${name} = 'mine'`)).status, "ok", name);
+    const { result, displays } = await fresh.run("function f() {}\nclass K {}\ndisplay([1]); [process, K.name].join()");
+    assert.equal(result["text/plain"], "'mine,K'");
+    assert.equal(displays[0]["application/json"][0], 1);
+    assert.equal((await fresh.run("null.x")).error.ename, "TypeError");
+    await fresh.ask("enter_generation", { reseed: true, env: { A: "1" } });
+    const id = fresh.submit("for (;;) {}");
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    fresh.interrupt();
+    assert.equal((await fresh.answer(id)).error.ename, "KeyboardInterrupt");
+    await fresh.stop();
+});

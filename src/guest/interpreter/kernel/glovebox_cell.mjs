@@ -8,6 +8,7 @@
 
 import { assignmentsTo } from "./glovebox_constants.mjs";
 import { blanked, Edits } from "./glovebox_edits.mjs";
+import { Map, Object, Set, globalThis } from "./glovebox_globals.mjs";
 import { CellSyntaxError, childrenOf, isFunction, namesOf, parse } from "./glovebox_syntax.mjs";
 
 // Names that rewritten cells use. They are properties of the global object that no enumeration shows.

@@ -2,10 +2,10 @@
 
 import { writeSync } from "node:fs";
 import { Socket } from "node:net";
+import { Array, Buffer, JSON, Object } from "./glovebox_globals.mjs";
 
 const requestsFd = 3;
 const answersFd = 4;
-const { parse, stringify } = JSON; // cells may replace what is global
 
 let sending = false;
 let afterwards = null;
@@ -39,7 +39,7 @@ export function receive(take, end) {
             pieces.push(line);
             const whole = pieces.join("");
             pieces = [];
-            take(parse(whole));
+            take(JSON.parse(whole));
         }
         pieces.push(rest);
     });
@@ -53,9 +53,9 @@ function writeAll(fd, bytes) {
 
 // Half of a surrogate pair is no character: UTF-8 cannot hold it, and strict readers refuse its escape, too.
 function wellFormed(message) {
-    const text = stringify(message);
+    const text = JSON.stringify(message);
     if (!/\\ud[89a-f]/.test(text)) return text;
-    return stringify(message, (_key, value) => (typeof value === "string" ? value.toWellFormed() : withWholeKeys(value)));
+    return JSON.stringify(message, (_key, value) => (typeof value === "string" ? value.toWellFormed() : withWholeKeys(value)));
 }
 
 function withWholeKeys(value) {

@@ -4,6 +4,7 @@
 // them; a property cannot refuse assignment and stay as quick as a variable. What assigns to a constant is therefore
 // found in the text.
 
+import { Set } from "./glovebox_globals.mjs";
 import { childrenOf, isFunction, namesOf } from "./glovebox_syntax.mjs";
 
 // Identifier nodes that are assigned to and mean one of `constants`, a set of names declared at the top of `program`.

@@ -1,6 +1,7 @@
 // display(value): shows a value while a cell runs.
 
 import { inspect } from "node:util";
+import { Object } from "./glovebox_globals.mjs";
 import { asSent, base64, mimeBundle, shown } from "./glovebox_mime.mjs";
 
 // `show(data)` takes a MIME bundle, or a promise of one, at once.

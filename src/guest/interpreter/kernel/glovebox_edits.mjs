@@ -1,5 +1,7 @@
 // Replacements in a text that never change its lines, and the way back from a column of the new text to the old.
 
+import { Map, Math } from "./glovebox_globals.mjs";
+
 export class Edits {
     #text;
     #edits = [];

@@ -9,6 +9,7 @@
 import crypto from "node:crypto";
 import { openSync, readSync } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
+import { ArrayBuffer, Buffer, Math, Object, Uint32Array, Uint8Array, process } from "./glovebox_globals.mjs";
 
 const source = openSync("/dev/urandom");
 const pool = new Uint8Array(8192);

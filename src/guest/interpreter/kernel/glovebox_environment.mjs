@@ -1,5 +1,7 @@
 // Environment variables laid over the process's own; laying others takes the earlier ones back.
 
+import { Map, Object, process } from "./glovebox_globals.mjs";
+
 export class Overlay {
     #before = new Map();
 

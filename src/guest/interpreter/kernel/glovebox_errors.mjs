@@ -1,6 +1,7 @@
 // What a cell's error looks like: its stack without the kernel's and Node's own frames, at the places as written.
 
 import { inspect } from "node:util";
+import { Error, URL } from "./glovebox_globals.mjs";
 import { CellSyntaxError } from "./glovebox_syntax.mjs";
 
 const kernelFolder = new URL(".", import.meta.url).href;

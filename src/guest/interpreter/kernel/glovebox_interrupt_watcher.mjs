@@ -9,7 +9,7 @@ const { internalBinding } = createRequire(import.meta.url)("internal/test/bindin
 const { Signal } = internalBinding("signal_wrap");
 
 const sigint = 2;
-const expression = 'process[Symbol.for("glovebox.interrupt")]()';
+const expression = "__glovebox_interrupt()";
 
 let isInterrupting = false;
 

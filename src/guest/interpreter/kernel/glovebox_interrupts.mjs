@@ -11,6 +11,7 @@ import { Session } from "node:inspector";
 import { getCallSites } from "node:util";
 import { Worker } from "node:worker_threads";
 import { betweenMessages } from "./glovebox_channel.mjs";
+import { Atomics, Int32Array, Object, Promise, SharedArrayBuffer, URL, globalThis, setImmediate } from "./glovebox_globals.mjs";
 
 const kernelFolder = new URL(".", import.meta.url).href;
 const framesToLookAt = 200; // as many as getCallSites answers
@@ -25,7 +26,8 @@ export async function watchInterrupts(onInterrupt) {
         onInterrupt();
         if (isUserCodeRunning()) terminate();
     };
-    Object.defineProperty(process, Symbol.for("glovebox.interrupt"), { value: () => betweenMessages(interrupt) });
+    // Neither shown nor replaced by cells.
+    Object.defineProperty(globalThis, "__glovebox_interrupt", { value: () => betweenMessages(interrupt) });
     const watcher = new Worker(new URL("glovebox_interrupt_watcher.mjs", import.meta.url), {
         execArgv: ["--expose-internals", "--no-warnings"],
         env: {},

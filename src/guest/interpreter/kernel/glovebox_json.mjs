@@ -1,6 +1,7 @@
 // Whether a value is the same after a way through JSON.
 
 import { types } from "node:util";
+import { Array, Number, Object, Reflect, Set } from "./glovebox_globals.mjs";
 
 const maxValues = 1_000_000;
 const maxCharacters = 16 * 1024 * 1024;

@@ -4,6 +4,7 @@
 import { receive, send } from "./glovebox_channel.mjs";
 import { installEntropy } from "./glovebox_entropy.mjs";
 import { errorText } from "./glovebox_errors.mjs";
+import { process } from "./glovebox_globals.mjs";
 import { watchInterrupts } from "./glovebox_interrupts.mjs";
 import { installOutput } from "./glovebox_output.mjs";
 import { Session } from "./glovebox_session.mjs";

@@ -1,6 +1,7 @@
 // A value as a MIME bundle: {"text/plain": …, "image/png": base64, …}.
 
 import { inspect, types } from "node:util";
+import { Buffer, Object, Promise, Symbol } from "./glovebox_globals.mjs";
 import { isPlainJson } from "./glovebox_json.mjs";
 
 export const displaySymbol = Symbol.for("Jupyter.display"); // of Deno's Jupyter kernel

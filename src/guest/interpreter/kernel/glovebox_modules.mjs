@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import vm from "node:vm";
 import { constantName, metaName } from "./glovebox_cell.mjs";
+import { Object, Proxy, TypeError, globalThis, process } from "./glovebox_globals.mjs";
 import { CellSyntaxError } from "./glovebox_syntax.mjs";
 
 // Scripts compiled with this import what their text says relative to the current directory.

@@ -3,6 +3,7 @@
 
 import { constants, openSync, writeSync } from "node:fs";
 import { Writable } from "node:stream";
+import { ArrayBuffer, Atomics, Buffer, Int32Array, Object, SharedArrayBuffer, Uint8Array, process } from "./glovebox_globals.mjs";
 
 // An open file of the kernel's own: a child process that makes the one they share non-blocking does no harm then.
 function openOwn(fd) {

@@ -1,6 +1,7 @@
 // Which place of a cell as it was written is meant by a place of what ran instead.
 
 import { originalColumn } from "./glovebox_edits.mjs";
+import { Map, Number } from "./glovebox_globals.mjs";
 
 const remembered = 2000; // cells; functions of older ones keep the columns of what ran
 

@@ -7,6 +7,7 @@ import { makeDisplay } from "./glovebox_display.mjs";
 import { reseed } from "./glovebox_entropy.mjs";
 import { Overlay } from "./glovebox_environment.mjs";
 import { CellSyntaxError, describeError, describeSyntaxError, keyboardInterrupt } from "./glovebox_errors.mjs";
+import { Error, Object, Promise, globalThis, process, setImmediate } from "./glovebox_globals.mjs";
 import { mimeBundle } from "./glovebox_mime.mjs";
 import { defineHidden, importModuleDynamically, makeImports, ModuleGlobals } from "./glovebox_modules.mjs";
 import { CellPlaces, cellName } from "./glovebox_places.mjs";
@@ -20,7 +21,6 @@ export class Session {
     #modules = new ModuleGlobals();
     #sandboxEnv = new Overlay();
     #callEnv = new Overlay();
-    #setImmediate = setImmediate; // cells may replace what is global
     places = new CellPlaces();
 
     install() {
@@ -48,7 +48,7 @@ export class Session {
 
     // Code of the user may be terminated down to the event loop: it starts from there, with nothing of Node's between.
     #begin() {
-        this.#setImmediate.call(globalThis, () => this.#run(this.#queue[0]));
+        setImmediate(() => this.#run(this.#queue[0]));
     }
 
     #run(request) {

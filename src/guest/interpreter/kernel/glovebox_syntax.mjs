@@ -1,11 +1,23 @@
 // Acorn, and what is often asked of its trees.
 
+import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import vm from "node:vm";
+import { Array, Error, Math, Object, RegExp, String, Symbol, SyntaxError, process } from "./glovebox_globals.mjs";
 
 const folder = process.env.GLOVEBOX_NODE_MODULES || "/usr/local/lib/node_modules";
-const acorn = createRequire(join(folder, "/"))(join(folder, "acorn"));
+const acorn = load(createRequire(join(folder, "/")).resolve(join(folder, "acorn")));
+
+// With globals of its own, see glovebox_globals.mjs.
+function load(path) {
+    const kept = { Array, Error, Math, Object, RegExp, String, Symbol, SyntaxError };
+    const module = { exports: {} };
+    const names = ["module", "exports", ...Object.keys(kept)];
+    const define = vm.compileFunction(readFileSync(path, "utf8"), names, { filename: path });
+    define(module, module.exports, ...Object.values(kept));
+    return module.exports;
+}
 
 // Scripts rather than modules: a notebook is sloppy unless it says "use strict".
 const options = {

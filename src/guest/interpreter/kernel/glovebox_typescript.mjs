@@ -1,6 +1,7 @@
 // TypeScript to JavaScript.
 
 import { SourceMap, stripTypeScriptTypes } from "node:module";
+import { Buffer, JSON, RegExp } from "./glovebox_globals.mjs";
 import { CellSyntaxError } from "./glovebox_syntax.mjs";
 
 // {code, place, variablesAtEnd}: place(line, column) leads back to the text as it was written, counting from 1;
