@@ -79,7 +79,10 @@ awaitable<Started> start_r(const KernelOptions& options, KernelCommand command, 
 awaitable<Started> start_javascript(const KernelOptions& options, KernelCommand command,
                                     KernelSurroundings around) {
     command.env = {"GLOVEBOX_NODE_MODULES=" + options.runtimes.node_modules};
-    command.argv = {options.runtimes.node, "--disable-warning=ExperimentalWarning",
+    command.argv = {options.runtimes.node,
+                    // Node.js would end itself when code that a timer runs is interrupted.
+                    "--no-force-async-hooks-checks",
+                    "--experimental-import-meta-resolve", "--disable-warning=ExperimentalWarning",
                     (options.scripts / "glovebox_kernel.mjs").string()};
     co_return co_await PipedKernel::start(std::move(command), {}, std::make_unique<JsonCodec>(),
                                           std::move(around));

@@ -1,10 +1,13 @@
 #include "guest/interpreter/piped_kernel.h"
 
+#include <sys/syscall.h>
+
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -311,8 +314,9 @@ awaitable<Result<std::unique_ptr<Kernel>>> PipedKernel::start(KernelCommand comm
                    {out.write.get(), 1},
                    {err.write.get(), 2}};
     GB_CO_TRY_ASSIGN(std::unique_ptr<KernelProcess> process, KernelProcess::spawn(command));
-    UniqueFd pidfd(::fcntl(process->pidfd(), F_DUPFD_CLOEXEC, 3));
-    if (!pidfd) co_return fail_errno("duplicate a pidfd");
+    // One of its own, no duplicate: epoll would go on watching what a duplicate shares after this one is closed.
+    UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, process->pid(), 0)));
+    if (!pidfd) co_return fail_errno("pidfd_open");
 
     std::unique_ptr<PipedKernel> kernel(new PipedKernel(std::move(process), around.wakeup));
     kernel->pipes_ = std::make_shared<Pipes>(around.executor,
