@@ -1,4 +1,8 @@
 // Bash contexts: the whole server with the Bash of this machine.
+#include <algorithm>
+
+#include <signal.h>
+
 #include "guest/interpreter/interpreter_fixture.h"
 
 namespace gb::interpreter {
@@ -172,6 +176,56 @@ TEST_F(BashTest, LongCodeIsQuick) {
     std::string code;
     for (int i = 0; i < 50'000; ++i) code += "x" + std::to_string(i) + "=1\n";
     EXPECT_EQ(bash(code + "echo $((x0 + x49999))").out(), "2\n");
+}
+
+class SpareTest : public BashTest {
+  protected:
+    std::string what_is_missing() override {
+        return BashTest::what_is_missing() + InterpreterTest::what_is_missing();
+    }
+    void configure(InterpreterOptions& options) override {
+        options.languages = {"python"};
+        options.spares = {"bash", "cobol"};
+    }
+    std::string listed() {
+        std::string all;
+        for (const json::value& context : json::parse(request("GET", "/contexts").body).as_array())
+            all += std::string(context.at("language").as_string()) + " ";
+        return all;
+    }
+    // Kernels of this server by pid, with their oom_score_adj.
+    std::vector<std::string> scores() {
+        std::vector<std::string> found;
+        for (const auto& entry : std::filesystem::directory_iterator(run_dir / "kernels")) {
+            const std::string pid = read_file(entry.path() / "pid").value_or("");
+            found.push_back(
+                read_file("/proc/" + pid.substr(0, pid.find(' ')) + "/oom_score_adj").value_or(""));
+        }
+        std::ranges::sort(found);
+        return found;
+    }
+};
+
+TEST_F(SpareTest, WaitsUnseenAndGoesFirst) {
+    EXPECT_EQ(listed(), "python ");
+    EXPECT_THAT(scores(), ElementsAre("1000\n", "300\n"));
+    EXPECT_EQ(bash("echo $((20 + 22))").out(), "42\n");
+    EXPECT_EQ(listed(), "python bash ");
+    EXPECT_THAT(scores(), ElementsAre("300\n", "300\n"));
+}
+
+TEST_F(SpareTest, ThatIsGoneIsStartedAgainOnlyForWhoAsks) {
+    for (const auto& entry : std::filesystem::directory_iterator(run_dir / "kernels")) {
+        const pid_t pid = static_cast<pid_t>(std::stol(read_file(entry.path() / "pid").value_or("0")));
+        const std::string name = read_file("/proc/" + std::to_string(pid) + "/comm").value_or("");
+        if (name == "bash\n") {
+            ASSERT_EQ(::kill(pid, SIGKILL), 0);
+        }
+    }
+    std::this_thread::sleep_for(500ms);
+    EXPECT_EQ(scores().size(), 1u);
+    EXPECT_TRUE(healthy());
+    EXPECT_EQ(bash("echo here").out(), "here\n");
 }
 
 }  // namespace

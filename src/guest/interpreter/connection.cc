@@ -18,7 +18,7 @@ std::string socket_prefix(const Connection& connection) {
 }  // namespace
 
 std::string endpoint(const Connection& connection, Channel channel) {
-    return fmt::format("ipc://{}{}{}", socket_prefix(connection), connection.separator, port(channel));
+    return fmt::format("ipc://{}-{}", socket_prefix(connection), port(channel));
 }
 
 std::string connection_file(const Connection& connection) {

@@ -12,12 +12,11 @@ enum class Channel { shell = 1, iopub = 2, stdin_ = 3, control = 4, heartbeat = 
 struct Connection {
     std::string folder;  // private to one kernel, holds its sockets
     std::string key;     // signs every message
-    char separator = '-';  // between a socket's name and its number; kernels do not agree about it
 };
 
 constexpr std::string_view kConnectionFile = "connection.json";  // in the folder
 
-std::string endpoint(const Connection& connection, Channel channel);  // ipc://<folder>/s<separator><n>
+std::string endpoint(const Connection& connection, Channel channel);  // ipc://<folder>/s-<n>
 std::string connection_file(const Connection& connection);            // JSON text
 
 }  // namespace gb::interpreter

@@ -39,7 +39,7 @@ void log_hidden(const Message& message) {
 
 }  // namespace
 
-Context::Context(asio::any_io_executor executor, zmq::context_t& zmq, ContextOptions options)
+Context::Context(asio::any_io_executor executor, zmq::context_t& zmq, Options options)
     : id_(random_uuid()),
       executor_(executor),
       zmq_(zmq),
@@ -61,6 +61,12 @@ std::shared_ptr<OutputStream> Context::submit(Job job) {
     jobs_.push_back({std::move(job), output});
     wakeup_->notify();
     return output;
+}
+
+void Context::claim() {
+    options_.role = Role::in_use;
+    if (kernel_) kernel_->process().set_oom_score(KernelProcess::kOomScore);
+    wakeup_->notify();
 }
 
 awaitable<Status> Context::restart() {
@@ -105,6 +111,7 @@ awaitable<Status> Context::start_kernel() {
         co_return std::unexpected(kernel.error().with("Failed to start a kernel"));
     }
     kernel_ = *std::move(kernel);
+    kernel_->process().set_oom_score(spare() ? KernelProcess::kSpareOomScore : KernelProcess::kOomScore);
     log::info("kernel started",
               {{"context", id_}, {"pid", kernel_->process().pid()}, {"ms", monotonic_ms() - since}});
     co_return Status();
@@ -112,7 +119,10 @@ awaitable<Status> Context::start_kernel() {
 
 awaitable<void> Context::serve() {
     while (!closing_) {
-        if (restart_ != nullptr || (kernel_ != nullptr && kernel_->exited())) {
+        if (spare() && kernel_ != nullptr && kernel_->exited()) {
+            log::warn("spare kernel ended", {{"context", id_}, {"how", kernel_->process().describe_end()}});
+            kernel_.reset();
+        } else if (restart_ != nullptr || (kernel_ != nullptr && kernel_->exited())) {
             if (restart_ == nullptr)
                 log::warn("kernel ended", {{"context", id_}, {"how", kernel_->process().describe_end()}});
             std::shared_ptr<Restart> asked = std::exchange(restart_, nullptr);
@@ -129,7 +139,9 @@ awaitable<void> Context::serve() {
             // Between cells only threads that a cell left running have something to say, to nobody.
             while (kernel_ != nullptr && kernel_->next_message()) {
             }
-            if (kernel_ == nullptr) {  // it could not be started again: what was missing may come back
+            if (spare()) {
+                co_await wakeup_->wait();
+            } else if (kernel_ == nullptr) {  // it could not be started again: what was missing may come back
                 if (!co_await wakeup_->wait_for(kTryAgain)) (void)co_await start_kernel();
             } else if (!kernel_->exited()) {
                 co_await wakeup_->wait();

@@ -16,11 +16,6 @@
 
 namespace gb::interpreter {
 
-struct ContextOptions {
-    KernelOptions kernel;
-    std::vector<std::string> preload;  // Python modules, imported before the context is ready the first time
-};
-
 struct Job {
     std::string code;
     std::string language;  // of the code, normalised; the context's own when empty
@@ -29,7 +24,14 @@ struct Job {
 
 class Context : public std::enable_shared_from_this<Context> {
   public:
-    Context(asio::any_io_executor executor, zmq::context_t& zmq, ContextOptions options);
+    enum class Role { in_use, spare };
+    struct Options {
+        KernelOptions kernel;
+        std::vector<std::string> preload;  // Python modules, imported before the context is ready the first time
+        Role role = Role::in_use;
+    };
+
+    Context(asio::any_io_executor executor, zmq::context_t& zmq, Options options);
 
     [[nodiscard]] const std::string& id() const { return id_; }
     [[nodiscard]] const std::string& language() const { return options_.kernel.language; }
@@ -42,6 +44,10 @@ class Context : public std::enable_shared_from_this<Context> {
     [[nodiscard]] bool ready() const {
         return started_.is_open() && kernel_ != nullptr && !kernel_->exited();
     }
+
+    // A spare one waits for somebody to want it; its kernel goes first when memory gets short.
+    [[nodiscard]] bool spare() const { return options_.role == Role::spare; }
+    void claim();
 
     // Queues code. The answer's lines come from the stream; abandon() it to take the job back or interrupt
     // it.
@@ -74,7 +80,7 @@ class Context : public std::enable_shared_from_this<Context> {
     const std::string id_;
     asio::any_io_executor executor_;
     zmq::context_t& zmq_;
-    ContextOptions options_;
+    Options options_;
     std::shared_ptr<Wakeup> wakeup_;  // of run()
     Gate started_;
     Status start_status_;

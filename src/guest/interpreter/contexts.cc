@@ -29,6 +29,10 @@ Contexts::Contexts(asio::any_io_executor executor, InterpreterOptions options)
             languages_.push_back(language);
         }
     }
+    std::erase_if(options_.spares, [this](const std::string& language) {
+        return !require_kernel_for(language, options_.runtimes);
+    });
+    spares_to_start_ = options_.spares.size();
 }
 
 awaitable<void> Contexts::start_defaults() {
@@ -41,6 +45,18 @@ awaitable<void> Contexts::start_defaults() {
             co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
         }
     }
+    for (const std::string& language : options_.spares) {
+        if (!closing_) co_await start_spare(language);
+        --spares_to_start_;
+    }
+}
+
+awaitable<void> Contexts::start_spare(const std::string& language) {
+    std::shared_ptr<Context>& slot = defaults_[language];
+    if (slot) co_return;
+    std::shared_ptr<Context> context = slot = make(language, options_.cwd, {}, Context::Role::spare);
+    // Who asks for the language later tries again, and is told why it does not start.
+    if (!co_await context->wait_started() && context->spare()) defaults_.erase(language);
 }
 
 awaitable<Status> Contexts::start_default(const std::string& language) {
@@ -57,23 +73,23 @@ awaitable<Status> Contexts::start_default(const std::string& language) {
 }
 
 bool Contexts::ready() const {
-    return !languages_.empty() && std::ranges::all_of(languages_, [this](const std::string& language) {
+    return !languages_.empty() && spares_to_start_ == 0 && std::ranges::all_of(languages_, [this](const std::string& language) {
         auto found = defaults_.find(language);
         return found != defaults_.end() && found->second->ready();
     });
 }
 
-std::shared_ptr<Context> Contexts::add(std::string language, std::string cwd,
-                                       std::vector<std::string> preload) {
-    ContextOptions options;
+std::shared_ptr<Context> Contexts::make(std::string language, std::string cwd, std::vector<std::string> preload,
+                                        Context::Role role) {
+    Context::Options options;
     options.kernel = {.run_dir = options_.run_dir,
                       .scripts = scripts_,
                       .runtimes = options_.runtimes,
                       .language = std::move(language),
                       .cwd = std::move(cwd)};
     options.preload = std::move(preload);
+    options.role = role;
     auto context = std::make_shared<Context>(executor_, zmq_, std::move(options));
-    all_.push_back(context);
     asio::co_spawn(executor_, [context] { return context->run(); }, asio::detached);
     return context;
 }
@@ -91,7 +107,8 @@ awaitable<Result<std::shared_ptr<Context>>> Contexts::create(std::string languag
     std::error_code ignored;
     if (cwd != options_.cwd && !std::filesystem::is_directory(cwd, ignored))
         co_return fail(ErrorCode::failed_precondition, fmt::format("cwd '{}' is not a directory", cwd));
-    std::shared_ptr<Context> context = add(std::move(language), std::move(cwd), {});
+    std::shared_ptr<Context> context = make(std::move(language), std::move(cwd), {});
+    all_.push_back(context);
     co_return co_await started(context);
 }
 
@@ -102,7 +119,11 @@ awaitable<Result<std::shared_ptr<Context>>> Contexts::default_for(std::string la
     if (!slot) {
         std::vector<std::string> preload;
         if (language == "python" && !preloaded_) preload = options_.preload;
-        slot = add(language, options_.cwd, std::move(preload));
+        slot = make(language, options_.cwd, std::move(preload));
+        all_.push_back(slot);
+    } else if (slot->spare()) {
+        slot->claim();
+        all_.push_back(slot);
     }
     std::shared_ptr<Context> context = slot;
     auto result = co_await started(context);
@@ -131,6 +152,7 @@ void Contexts::forget(const Context& context) {
 void Contexts::close_all() {
     closing_ = true;
     for (const std::shared_ptr<Context>& context : all_) context->close();
+    for (const auto& [language, context] : defaults_) context->close();
     all_.clear();
     defaults_.clear();
 }

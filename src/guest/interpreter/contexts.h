@@ -18,6 +18,9 @@ struct InterpreterOptions {
     std::vector<std::string> preload;  // for the default Python context
     // Languages whose default context starts with the server. Those without a kernel here are left out.
     std::vector<std::string> languages = {"python"};
+    // Languages whose default context starts with the server too, but waits unseen until somebody asks for it. When
+    // memory gets short, its kernel is the first to go, and is started again only when it is asked for.
+    std::vector<std::string> spares;
 };
 
 class Contexts {
@@ -28,7 +31,7 @@ class Contexts {
     void clean_up() { sweep_kernels(options_.run_dir); }
     // Starts the default contexts and tries again until each stands.
     awaitable<void> start_defaults();
-    [[nodiscard]] bool ready() const;                                      // the default contexts run
+    [[nodiscard]] bool ready() const;  // the default contexts run, and the spare ones have been started
     [[nodiscard]] const std::string& trouble() const { return trouble_; }  // why not, empty while all is well
 
     // An empty cwd means the default one.
@@ -42,7 +45,9 @@ class Contexts {
 
   private:
     awaitable<Status> start_default(const std::string& language);
-    std::shared_ptr<Context> add(std::string language, std::string cwd, std::vector<std::string> preload);
+    awaitable<void> start_spare(const std::string& language);
+    std::shared_ptr<Context> make(std::string language, std::string cwd, std::vector<std::string> preload,
+                                  Context::Role role = Context::Role::in_use);
     awaitable<Result<std::shared_ptr<Context>>> started(std::shared_ptr<Context> context);
     void forget(const Context& context);
 
@@ -54,6 +59,7 @@ class Contexts {
     std::map<std::string, std::shared_ptr<Context>, std::less<>> defaults_;
     std::string trouble_ = "starting";
     std::vector<std::string> languages_;  // of default contexts that start with the server
+    std::size_t spares_to_start_ = 0;
     bool scripts_written_ = false;
     bool preloaded_ = false;
     bool closing_ = false;

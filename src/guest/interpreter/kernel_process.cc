@@ -24,7 +24,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kOomScore = 300;  // memory pressure ends a kernel before it ends the agent or this server
 constexpr int kFirstFree = 16;  // file descriptors below are for the child's own numbers
 
 fs::path kernels_folder(const fs::path& run_dir) {
@@ -120,7 +119,7 @@ Result<std::unique_ptr<KernelProcess>> KernelProcess::spawn(const KernelCommand&
     if (!process->pidfd_) return fail_errno("pidfd_open");
     // For sweep_kernels of a later server.
     GB_TRY(write_file_atomic(command.folder / "pid", fmt::format("{} {}", *pid, start_time(*pid))));
-    (void)write_control_file(fmt::format("/proc/{}/oom_score_adj", *pid), std::to_string(kOomScore));
+    process->set_oom_score(kOomScore);
     return process;
 }
 
@@ -142,6 +141,10 @@ bool KernelProcess::reap() {
     if (::waitpid(pid_, &status, WNOHANG) != pid_) return false;
     status_ = status;
     return true;
+}
+
+void KernelProcess::set_oom_score(int score) {
+    if (!status_) (void)write_control_file(fmt::format("/proc/{}/oom_score_adj", pid_), std::to_string(score));
 }
 
 // A reaped leader's number may belong to somebody else by now; its group's number does not while members

@@ -38,6 +38,11 @@ class KernelProcess {
     [[nodiscard]] pid_t pid() const { return pid_; }
     [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
 
+    // What oom_score_adj of proc(5) gets: memory pressure ends a kernel before it ends the agent or this server.
+    static constexpr int kOomScore = 300;
+    static constexpr int kSpareOomScore = 1000;
+    void set_oom_score(int score);
+
     void interrupt();  // SIGINT to the group, as a terminal does: also reaches what the code is waiting for
     void stop();       // SIGSTOP to the kernel alone
     void resume();     // SIGCONT

@@ -63,7 +63,7 @@ awaitable<Started> start_python(const KernelOptions& options, KernelCommand comm
 }
 
 awaitable<Started> start_r(const KernelOptions& options, KernelCommand command, KernelSurroundings around) {
-    const Connection connection{.folder = command.folder.string(), .key = random_hex(32), .separator = ':'};
+    const Connection connection{.folder = command.folder.string(), .key = random_hex(32)};
     const std::string file = (command.folder / kConnectionFile).string();
     std::vector<std::string> argv = {options.runtimes.r,
                                      "--no-echo",

@@ -7,6 +7,7 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -264,9 +265,12 @@ class PipedKernel::Pipes : public std::enable_shared_from_this<Pipes> {
     }
 
     awaitable<void> wait_for_exit() {
-        auto [error] =
-            co_await exit_.async_wait(stream_descriptor::wait_read, asio::as_tuple(asio::use_awaitable));
-        if (error || closed()) co_return;
+        // Asio may report what an earlier descriptor had in the same place, so the kernel has the last word.
+        for (pollfd item{exit_.native_handle(), POLLIN, 0}; ::poll(&item, 1, 0) != 1;) {
+            auto [error] =
+                co_await exit_.async_wait(stream_descriptor::wait_read, asio::as_tuple(asio::use_awaitable));
+            if (error || closed()) co_return;
+        }
         drain_text();
         // `exit 3` in a shell script is how it ends.
         const std::optional<int> code = process_->exit_code();

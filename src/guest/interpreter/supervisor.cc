@@ -61,7 +61,7 @@ bool reap(pid_t child, int& status) {
 
 }  // namespace
 
-int supervise(const std::vector<std::string>& argv) {
+int supervise(std::vector<std::string> argv, std::string_view after_crash) {
     const sigset_t signals = watched_signals();
     sigset_t original;
     ::sigprocmask(SIG_BLOCK, &signals, &original);
@@ -84,6 +84,7 @@ int supervise(const std::vector<std::string>& argv) {
             log::error("server ended", {{"pid", child},
                                         {"exit_code", WIFEXITED(status) ? WEXITSTATUS(status) : -1},
                                         {"signal", WIFSIGNALED(status) ? WTERMSIG(status) : 0}});
+            if (argv.back() != after_crash) argv.emplace_back(after_crash);
         }
         if (monotonic_ms() - started > kGoodRunMs) pause_ms = kFirstPauseMs;
         const std::int64_t until = monotonic_ms() + pause_ms;
