@@ -86,7 +86,6 @@ void Context::close() {
 awaitable<void> Context::run() {
     auto self = shared_from_this();
     start_status_ = co_await start_kernel();
-    if (start_status_ && !options_.preload.empty()) co_await run_hidden(preload(options_.preload));
     started_.open();
     if (start_status_) co_await serve();
     kernel_.reset();
@@ -104,8 +103,11 @@ awaitable<Status> Context::start_kernel() {
     kernel_.reset();
     applied_.reset();
     const std::int64_t since = monotonic_ms();
-    auto kernel = co_await interpreter::start_kernel(options_.kernel,
-                                                     {.zmq = zmq_, .executor = executor_, .wakeup = wakeup_});
+    auto kernel = co_await interpreter::start_kernel(
+        options_.kernel, {.zmq = zmq_,
+                          .executor = executor_,
+                          .wakeup = wakeup_,
+                          .zygote = options_.zygote ? options_.zygote() : nullptr});
     if (!kernel) {
         log::error("kernel did not start", {{"context", id_}, {"error", kernel.error().message}});
         co_return std::unexpected(kernel.error().with("Failed to start a kernel"));

@@ -4,11 +4,11 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "guest/interpreter/guest_state.h"
 #include "guest/interpreter/kernel_start.h"
@@ -27,7 +27,8 @@ class Context : public std::enable_shared_from_this<Context> {
     enum class Role { in_use, spare };
     struct Options {
         KernelOptions kernel;
-        std::vector<std::string> preload;  // Python modules, imported before the context is ready the first time
+        std::function<std::shared_ptr<PythonZygote>()>
+            zygote;  // the one there is when a kernel is to be started
         Role role = Role::in_use;
     };
 

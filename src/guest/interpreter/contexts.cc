@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "guest/interpreter/kernel_scripts.h"
+#include "guest/interpreter/python_zygote.h"
 
 namespace gb::interpreter {
 namespace {
@@ -36,6 +37,7 @@ Contexts::Contexts(asio::any_io_executor executor, InterpreterOptions options)
 }
 
 awaitable<void> Contexts::start_defaults() {
+    if (options_.zygote_first) co_await start_zygote();
     for (const std::string& language : languages_) {
         for (auto pause = kFirstRetry; !closing_; pause = std::min(pause * 2, kLongestRetry)) {
             Status started = co_await start_default(language);
@@ -45,49 +47,69 @@ awaitable<void> Contexts::start_defaults() {
             co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
         }
     }
+    if (!options_.zygote_first) co_await start_zygote();
     for (const std::string& language : options_.spares) {
         if (!closing_) co_await start_spare(language);
         --spares_to_start_;
     }
 }
 
+Contexts::~Contexts() = default;
+
+// Without it kernels are started from nothing, which takes longer.
+awaitable<void> Contexts::start_zygote() {
+    if (options_.preload.empty() || options_.runtimes.python.empty() || closing_) co_return;
+    if (Status written = prepare_scripts(); !written) co_return;
+    KernelOptions options{
+        .run_dir = options_.run_dir, .scripts = scripts_, .runtimes = options_.runtimes, .cwd = ""};
+    auto zygote = PythonZygote::spawn(options, options_.preload, executor_);
+    if (!zygote) {
+        log::warn("no zygote", {{"error", zygote.error().message}});
+        co_return;
+    }
+    zygote_ = *zygote;
+    if (!co_await zygote_->wait_ready()) log::warn("the zygote has ended");
+}
+
 awaitable<void> Contexts::start_spare(const std::string& language) {
     std::shared_ptr<Context>& slot = defaults_[language];
     if (slot) co_return;
-    std::shared_ptr<Context> context = slot = make(language, options_.cwd, {}, Context::Role::spare);
+    std::shared_ptr<Context> context = slot = make(language, options_.cwd, Context::Role::spare);
     // Who asks for the language later tries again, and is told why it does not start.
     if (!co_await context->wait_started() && context->spare()) defaults_.erase(language);
 }
 
 awaitable<Status> Contexts::start_default(const std::string& language) {
-    if (!scripts_written_) {
-        Status written = write_kernel_scripts(scripts_);
-        if (!written) {
-            log::error("cannot write the kernels' start-up files", {{"error", written.error().message}});
-            co_return written;
-        }
-        scripts_written_ = true;
-    }
+    GB_CO_TRY(prepare_scripts());
     GB_CO_TRY(co_await default_for(language));
     co_return Status();
 }
 
-bool Contexts::ready() const {
-    return !languages_.empty() && spares_to_start_ == 0 && std::ranges::all_of(languages_, [this](const std::string& language) {
-        auto found = defaults_.find(language);
-        return found != defaults_.end() && found->second->ready();
-    });
+Status Contexts::prepare_scripts() {
+    if (scripts_written_) return {};
+    Status written = write_kernel_scripts(scripts_);
+    if (!written)
+        log::error("cannot write the kernels' start-up files", {{"error", written.error().message}});
+    scripts_written_ = written.has_value();
+    return written;
 }
 
-std::shared_ptr<Context> Contexts::make(std::string language, std::string cwd, std::vector<std::string> preload,
-                                        Context::Role role) {
+bool Contexts::ready() const {
+    return !languages_.empty() && spares_to_start_ == 0 &&
+           std::ranges::all_of(languages_, [this](const std::string& language) {
+               auto found = defaults_.find(language);
+               return found != defaults_.end() && found->second->ready();
+           });
+}
+
+std::shared_ptr<Context> Contexts::make(std::string language, std::string cwd, Context::Role role) {
     Context::Options options;
     options.kernel = {.run_dir = options_.run_dir,
                       .scripts = scripts_,
                       .runtimes = options_.runtimes,
                       .language = std::move(language),
                       .cwd = std::move(cwd)};
-    options.preload = std::move(preload);
+    options.zygote = [this] { return zygote_; };
     options.role = role;
     auto context = std::make_shared<Context>(executor_, zmq_, std::move(options));
     asio::co_spawn(executor_, [context] { return context->run(); }, asio::detached);
@@ -107,7 +129,7 @@ awaitable<Result<std::shared_ptr<Context>>> Contexts::create(std::string languag
     std::error_code ignored;
     if (cwd != options_.cwd && !std::filesystem::is_directory(cwd, ignored))
         co_return fail(ErrorCode::failed_precondition, fmt::format("cwd '{}' is not a directory", cwd));
-    std::shared_ptr<Context> context = make(std::move(language), std::move(cwd), {});
+    std::shared_ptr<Context> context = make(std::move(language), std::move(cwd));
     all_.push_back(context);
     co_return co_await started(context);
 }
@@ -117,18 +139,14 @@ awaitable<Result<std::shared_ptr<Context>>> Contexts::default_for(std::string la
     GB_CO_TRY(require_kernel_for(language, options_.runtimes));
     std::shared_ptr<Context>& slot = defaults_[language];
     if (!slot) {
-        std::vector<std::string> preload;
-        if (language == "python" && !preloaded_) preload = options_.preload;
-        slot = make(language, options_.cwd, std::move(preload));
+        slot = make(language, options_.cwd);
         all_.push_back(slot);
     } else if (slot->spare()) {
         slot->claim();
         all_.push_back(slot);
     }
     std::shared_ptr<Context> context = slot;
-    auto result = co_await started(context);
-    if (result && context->language() == "python") preloaded_ = true;
-    co_return result;
+    co_return co_await started(context);
 }
 
 Result<std::shared_ptr<Context>> Contexts::find(std::string_view id) const {
@@ -155,6 +173,7 @@ void Contexts::close_all() {
     for (const auto& [language, context] : defaults_) context->close();
     all_.clear();
     defaults_.clear();
+    if (zygote_) std::exchange(zygote_, nullptr)->close();
 }
 
 }  // namespace gb::interpreter

@@ -15,17 +15,20 @@ struct InterpreterOptions {
     std::filesystem::path run_dir = "/run/glovebox";
     Runtimes runtimes = find_runtimes();
     std::string cwd = "/home/user";    // of contexts that name none
-    std::vector<std::string> preload;  // for the default Python context
+    std::vector<std::string> preload;  // Python modules that kernels need not import
+    bool zygote_first = true;          // Python contexts wait for what preloads; otherwise it follows them
     // Languages whose default context starts with the server. Those without a kernel here are left out.
     std::vector<std::string> languages = {"python"};
-    // Languages whose default context starts with the server too, but waits unseen until somebody asks for it. When
-    // memory gets short, its kernel is the first to go, and is started again only when it is asked for.
+    // Languages whose default context starts with the server too, but waits unseen until somebody asks for
+    // it. When memory gets short, its kernel is the first to go, and is started again only when it is asked
+    // for.
     std::vector<std::string> spares;
 };
 
 class Contexts {
   public:
     Contexts(asio::any_io_executor executor, InterpreterOptions options);
+    ~Contexts();
 
     // Ends what an earlier server left behind. Before anything is started.
     void clean_up() { sweep_kernels(options_.run_dir); }
@@ -45,8 +48,10 @@ class Contexts {
 
   private:
     awaitable<Status> start_default(const std::string& language);
+    Status prepare_scripts();
     awaitable<void> start_spare(const std::string& language);
-    std::shared_ptr<Context> make(std::string language, std::string cwd, std::vector<std::string> preload,
+    awaitable<void> start_zygote();
+    std::shared_ptr<Context> make(std::string language, std::string cwd,
                                   Context::Role role = Context::Role::in_use);
     awaitable<Result<std::shared_ptr<Context>>> started(std::shared_ptr<Context> context);
     void forget(const Context& context);
@@ -57,11 +62,11 @@ class Contexts {
     zmq::context_t zmq_;
     std::vector<std::shared_ptr<Context>> all_;
     std::map<std::string, std::shared_ptr<Context>, std::less<>> defaults_;
+    std::shared_ptr<PythonZygote> zygote_;
     std::string trouble_ = "starting";
     std::vector<std::string> languages_;  // of default contexts that start with the server
     std::size_t spares_to_start_ = 0;
     bool scripts_written_ = false;
-    bool preloaded_ = false;
     bool closing_ = false;
 };
 

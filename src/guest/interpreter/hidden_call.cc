@@ -1,6 +1,5 @@
 #include "guest/interpreter/hidden_call.h"
 
-#include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 #include <fmt/format.h>
@@ -40,12 +39,6 @@ HiddenCall enter_generation(Reseed reseed, const EnvMap& env) {
 
 HiddenCall set_call_env(const EnvMap& env) {
     return {"set_call_env", env_object(env)};
-}
-
-HiddenCall preload(const std::vector<std::string>& modules) {
-    json::array names;
-    for (const std::string& name : modules) names.emplace_back(name);
-    return {"preload", std::move(names)};
 }
 
 std::string python_code(const HiddenCall& call) {

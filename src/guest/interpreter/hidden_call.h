@@ -6,7 +6,6 @@
 #include <map>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include <boost/json/value.hpp>
 
@@ -25,7 +24,6 @@ enum class Reseed { no, yes };
 // Reseed::yes gives the random number generators fresh seeds.
 HiddenCall enter_generation(Reseed reseed, const EnvMap& env);
 HiddenCall set_call_env(const EnvMap& env);  // for the next cell; an empty map takes it back
-HiddenCall preload(const std::vector<std::string>& modules);
 
 // The call as an expression: nothing appears among the user's names.
 std::string python_code(const HiddenCall& call);

@@ -20,8 +20,6 @@ TEST(HiddenCall, ValuesTravelAsJsonInALiteral) {
     EXPECT_EQ(python_code(set_call_env({})), R"(__import__('glovebox_kernel').set_call_env('{}'))");
     EXPECT_EQ(python_code(enter_generation(Reseed::yes, {})),
               R"(__import__('glovebox_kernel').enter_generation('{"reseed":true,"env":{}}'))");
-    EXPECT_EQ(python_code(preload({"numpy", "pandas"})),
-              R"(__import__('glovebox_kernel').preload('["numpy","pandas"]'))");
     EXPECT_EQ(r_code(set_call_env({{"A", "1"}})), R"(getOption('glovebox')$set_call_env('{"A":"1"}'))");
 }
 

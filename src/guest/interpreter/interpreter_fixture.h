@@ -13,6 +13,7 @@
 #include <boost/json/serialize.hpp>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -62,6 +63,7 @@ class InterpreterTest : public testing::Test {
   protected:
     void SetUp() override {
         if (const std::string missing = what_is_missing(); !missing.empty()) GTEST_SKIP() << missing;
+        ::signal(SIGPIPE, SIG_IGN);  // as the program has it
         char name[] = "/tmp/gbi-XXXXXX";
         ASSERT_NE(::mkdtemp(name), nullptr);
         run_dir = name;

@@ -31,7 +31,8 @@ TEST_F(JavaTest, CellsOfEveryKind) {
 
     const json::object env{{"env_vars", json::object{{"FOO", "bar"}}}};
     EXPECT_EQ(java("System.getProperty(\"FOO\") + System.getenv(\"FOO\")", env).main_result(), "barbar");
-    EXPECT_EQ(java("System.getProperty(\"FOO\", \"default\") + System.getenv(\"FOO\")").main_result(), "defaultnull");
+    EXPECT_EQ(java("System.getProperty(\"FOO\", \"default\") + System.getenv(\"FOO\")").main_result(),
+              "defaultnull");
     ASSERT_TRUE(write_file_atomic(run_dir / "envs.json", R"({"TEAM":"red"})"));
     EXPECT_EQ(java("System.getProperty(\"TEAM\")").main_result(), "red");
 

@@ -1,5 +1,6 @@
-// JavaScript and TypeScript contexts: the whole server with the Node.js of the templates, which GLOVEBOX_TEST_NODE and
-// GLOVEBOX_TEST_NODE_MODULES name. What the kernel itself does is tested in tests/kernel/js.
+// JavaScript and TypeScript contexts: the whole server with the Node.js of the templates, which
+// GLOVEBOX_TEST_NODE and GLOVEBOX_TEST_NODE_MODULES name. What the kernel itself does is tested in
+// tests/kernel/js.
 #include "guest/interpreter/interpreter_fixture.h"
 
 namespace gb::interpreter {
@@ -32,13 +33,15 @@ TEST_F(JavaScriptTest, ContractExamples) {
     EXPECT_EQ(js("import { readFileSync } from 'fs'\nconsole.log(typeof readFileSync)").out(), "function\n");
     EXPECT_EQ(js("\n  await Promise.resolve('Hello World!')\n").main_result(), "Hello World!");
     EXPECT_EQ(js("process.cwd()").main_result(), run_dir.string());
-    EXPECT_EQ(execute("const message: string = 'Hi'; console.log(message)", {{"language", "ts"}}).out(), "Hi\n");
+    EXPECT_EQ(execute("const message: string = 'Hi'; console.log(message)", {{"language", "ts"}}).out(),
+              "Hi\n");
 }
 
 TEST_F(JavaScriptTest, StateIsSharedWithTypeScript) {
     js("const x = 20");
     js("const x = 21");
-    EXPECT_EQ(execute("enum E { A = 21 }\nx + E.A as number", {{"language", "typescript"}}).main_result(), "42");
+    EXPECT_EQ(execute("enum E { A = 21 }\nx + E.A as number", {{"language", "typescript"}}).main_result(),
+              "42");
     EXPECT_EQ(js("E.A").main_result(), "21");
     Answer count = js("1");
     EXPECT_EQ(count.of("number_of_executions")[0].at("execution_count").as_int64(), 5);
@@ -66,8 +69,9 @@ TEST_F(JavaScriptTest, Environment) {
 TEST_F(JavaScriptTest, DisconnectInterruptsWhateverRuns) {
     js("globalThis.kept = 1");
     for (const char* code : {"while (true) {}", "await new Promise(() => {})", "await 1; while (true) {}",
-                             "require('child_process').execSync('sleep 100')", "setTimeout(() => { while (true) {} });"
-                                                                              "await new Promise(() => {})"}) {
+                             "require('child_process').execSync('sleep 100')",
+                             "setTimeout(() => { while (true) {} });"
+                             "await new Promise(() => {})"}) {
         execute_and_leave(code, 400ms, "js");
         const auto before = std::chrono::steady_clock::now();
         EXPECT_EQ(js("kept").main_result(), "1") << code;
@@ -81,7 +85,8 @@ TEST_F(JavaScriptTest, EndOfTheProcess) {
     EXPECT_EQ(left.error(), "ExitCode");
     EXPECT_EQ(error_value(left), "3");
     EXPECT_EQ(js("1 + 1").main_result(), "2");
-    EXPECT_EQ(js("process.kill(process.pid, 'SIGKILL'); await new Promise(() => {})").error(), "ContextRestarting");
+    EXPECT_EQ(js("process.kill(process.pid, 'SIGKILL'); await new Promise(() => {})").error(),
+              "ContextRestarting");
     EXPECT_EQ(js("1 + 1").main_result(), "2");
 }
 
@@ -107,7 +112,8 @@ TEST_F(JavaScriptTest, ContextsAreIsolated) {
 
 TEST_F(JavaScriptTest, MuchOutputAndSlowReaders) {
     EXPECT_EQ(js("for (let i = 0; i < 300000; ++i) console.log('x'.repeat(99))").out().size(), 30'000'000u);
-    Answer picture = js("const png = Buffer.alloc(20 << 20); png.write('\\x89PNG\\r\\n\\x1a\\n', 'latin1'); png");
+    Answer picture =
+        js("const png = Buffer.alloc(20 << 20); png.write('\\x89PNG\\r\\n\\x1a\\n', 'latin1'); png");
     EXPECT_EQ(picture.of("result")[0].at("png").as_string().size(), (20u << 20) / 3 * 4 + 4);
 }
 

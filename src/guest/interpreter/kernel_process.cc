@@ -1,6 +1,7 @@
 #include "guest/interpreter/kernel_process.h"
 
 #include <algorithm>
+#include <charconv>
 #include <sstream>
 #include <thread>
 
@@ -30,15 +31,20 @@ fs::path kernels_folder(const fs::path& run_dir) {
     return run_dir / "kernels";
 }
 
-// Field 22 of proc(5) stat: with the pid it names one process for ever.
-std::string start_time(pid_t pid) {
+// A field of proc(5) stat, counted as there, from 3 on; empty when the process is not there.
+std::string stat_field(pid_t pid, int wanted) {
     auto stat = read_file(fmt::format("/proc/{}/stat", pid));
     if (!stat) return {};
     std::istringstream fields(stat->substr(stat->rfind(')') + 1));
     std::string field;
-    for (int number = 3; number <= 22 && fields >> field; ++number) {
+    for (int number = 3; number <= wanted && fields >> field; ++number) {
     }
     return field;
+}
+
+// With the pid it names one process for ever.
+std::string start_time(pid_t pid) {
+    return stat_field(pid, 22);
 }
 
 class SpawnActions {
@@ -114,11 +120,17 @@ Result<std::unique_ptr<KernelProcess>> KernelProcess::spawn(const KernelCommand&
         (void)remove_tree(command.folder);
         return std::unexpected(pid.error());
     }
-    UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, *pid, 0)));
-    std::unique_ptr<KernelProcess> process(new KernelProcess(*pid, std::move(pidfd), command.folder));
+    return adopt(*pid, command.folder, {});
+}
+
+Result<std::unique_ptr<KernelProcess>> KernelProcess::adopt(pid_t pid, fs::path folder,
+                                                            std::function<void()> release) {
+    UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+    std::unique_ptr<KernelProcess> process(new KernelProcess(pid, std::move(pidfd), std::move(folder)));
+    process->release_ = std::move(release);
     if (!process->pidfd_) return fail_errno("pidfd_open");
     // For sweep_kernels of a later server.
-    GB_TRY(write_file_atomic(command.folder / "pid", fmt::format("{} {}", *pid, start_time(*pid))));
+    GB_TRY(write_file_atomic(process->folder_ / "pid", fmt::format("{} {}", pid, start_time(pid))));
     process->set_oom_score(kOomScore);
     return process;
 }
@@ -131,20 +143,37 @@ KernelProcess::~KernelProcess() {
     // Nearly always immediate. A process with much memory takes longer to vanish; nobody should wait for
     // that.
     for (int tries = 0; tries < 20 && !reap(); ++tries) ::usleep(1000);
-    if (!status_) std::thread([pid = pid_] { ::waitpid(pid, nullptr, 0); }).detach();
+    if (release_) {
+        release_();
+    } else if (!status_) {
+        std::thread([pid = pid_] { ::waitpid(pid, nullptr, 0); }).detach();
+    }
     (void)remove_tree(folder_);
 }
 
 bool KernelProcess::reap() {
     if (status_) return true;
+    if (release_) return (status_ = status_of_zombie()).has_value();
     int status = 0;
     if (::waitpid(pid_, &status, WNOHANG) != pid_) return false;
     status_ = status;
     return true;
 }
 
+// Its parent has not waited for it yet, so what it ended with still stands in field 52.
+std::optional<int> KernelProcess::status_of_zombie() const {
+    const std::string state = stat_field(pid_, 3);
+    if (state.empty()) return SIGKILL;  // nobody knows: the parent has gone, and it with its parent
+    if (state != "Z" && state != "X") return std::nullopt;
+    const std::string field = stat_field(pid_, 52);
+    int status = 0;
+    std::from_chars(field.data(), field.data() + field.size(), status);
+    return status;
+}
+
 void KernelProcess::set_oom_score(int score) {
-    if (!status_) (void)write_control_file(fmt::format("/proc/{}/oom_score_adj", pid_), std::to_string(score));
+    if (!status_)
+        (void)write_control_file(fmt::format("/proc/{}/oom_score_adj", pid_), std::to_string(score));
 }
 
 // A reaped leader's number may belong to somebody else by now; its group's number does not while members

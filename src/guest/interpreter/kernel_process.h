@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,6 +31,10 @@ struct KernelCommand {
 class KernelProcess {
   public:
     static Result<std::unique_ptr<KernelProcess>> spawn(const KernelCommand& command);
+    // One that somebody else has forked, and leads its own process group. Its parent must not wait for it
+    // before `release` is called, which comes last.
+    static Result<std::unique_ptr<KernelProcess>> adopt(pid_t pid, std::filesystem::path folder,
+                                                        std::function<void()> release);
     ~KernelProcess();  // kills the whole group, removes the folder
     KernelProcess(const KernelProcess&) = delete;
     KernelProcess& operator=(const KernelProcess&) = delete;
@@ -38,7 +43,8 @@ class KernelProcess {
     [[nodiscard]] pid_t pid() const { return pid_; }
     [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
 
-    // What oom_score_adj of proc(5) gets: memory pressure ends a kernel before it ends the agent or this server.
+    // What oom_score_adj of proc(5) gets: memory pressure ends a kernel before it ends the agent or this
+    // server.
     static constexpr int kOomScore = 300;
     static constexpr int kSpareOomScore = 1000;
     void set_oom_score(int score);
@@ -54,11 +60,13 @@ class KernelProcess {
   private:
     KernelProcess(pid_t pid, UniqueFd pidfd, std::filesystem::path folder);
     bool reap();
+    [[nodiscard]] std::optional<int> status_of_zombie() const;
 
     pid_t pid_;
     UniqueFd pidfd_;
     std::filesystem::path folder_;
-    std::optional<int> status_;  // of waitpid, once reaped
+    std::optional<int> status_;      // of waitpid, once reaped
+    std::function<void()> release_;  // of an adopted one
 };
 
 // Ends kernels that an earlier server process left behind in this run_dir and removes their folders.

@@ -4,10 +4,12 @@
 
 #include "base/file.h"
 #include "base/ids.h"
+#include "base/log.h"
 #include "guest/interpreter/bash_codec.h"
 #include "guest/interpreter/json_codec.h"
 #include "guest/interpreter/jupyter_kernel.h"
 #include "guest/interpreter/piped_kernel.h"
+#include "guest/interpreter/python_zygote.h"
 
 namespace gb::interpreter {
 namespace {
@@ -18,14 +20,26 @@ using Started = Result<std::unique_ptr<Kernel>>;
 
 constexpr std::string_view kJavaFlags[] = {
     // Little memory, given back, and ready soon.
-    "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-Xshare:auto", "-Xms64m", "-Xmn24m",
-    "-Xmx384m", "-XX:MinHeapFreeRatio=20", "-XX:MaxHeapFreeRatio=40", "-XX:-ShrinkHeapInSteps",
-    "-Djava.awt.headless=true", "-Dfile.encoding=UTF-8",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-XX:-UsePerfData",
+    "-Xshare:auto",
+    "-Xms64m",
+    "-Xmn24m",
+    "-Xmx384m",
+    "-XX:MinHeapFreeRatio=20",
+    "-XX:MaxHeapFreeRatio=40",
+    "-XX:-ShrinkHeapInSteps",
+    "-Djava.awt.headless=true",
+    "-Dfile.encoding=UTF-8",
     // So that System.getenv, random numbers and exit codes can be those of this sandbox.
-    "--add-opens=java.base/java.lang=ALL-UNNAMED", "--add-opens=java.base/java.util=ALL-UNNAMED",
+    "--add-opens=java.base/java.lang=ALL-UNNAMED",
+    "--add-opens=java.base/java.util=ALL-UNNAMED",
     "--add-opens=java.base/java.util.concurrent=ALL-UNNAMED",
-    "--add-opens=java.base/sun.security.provider=ALL-UNNAMED", "--add-opens=java.base/jdk.internal.loader=ALL-UNNAMED",
-    "--add-opens=jdk.random/jdk.random=ALL-UNNAMED", "--add-opens=jdk.jshell/jdk.jshell=ALL-UNNAMED",
+    "--add-opens=java.base/sun.security.provider=ALL-UNNAMED",
+    "--add-opens=java.base/jdk.internal.loader=ALL-UNNAMED",
+    "--add-opens=jdk.random/jdk.random=ALL-UNNAMED",
+    "--add-opens=jdk.jshell/jdk.jshell=ALL-UNNAMED",
 };
 
 // Compiled where it is used, once: into a folder of its own first, for others may be at it too.
@@ -38,42 +52,46 @@ classes=$1/java-classes java=$3
 shift 3
 exec "$java" "$@" -cp "$classes" glovebox.Kernel)";
 
-awaitable<Started> start_jupyter(KernelCommand command, const Connection& connection,
-                                 std::vector<std::string> argv, JupyterKernel::Speak speak,
-                                 KernelSurroundings around) {
-    GB_CO_TRY(write_file_atomic(command.folder / kConnectionFile, connection_file(connection), 0600));
-    command.argv = std::move(argv);
-    GB_CO_TRY_ASSIGN(std::unique_ptr<KernelProcess> process, KernelProcess::spawn(command));
-    co_return co_await JupyterKernel::start(std::move(process), connection, speak, std::move(around));
+// Writes the connection file, too.
+Result<Connection> prepare_connection(const KernelCommand& command) {
+    Connection connection{.folder = command.folder.string(), .key = random_hex(32)};
+    GB_TRY(write_file_atomic(command.folder / kConnectionFile, connection_file(connection), 0600));
+    return connection;
 }
 
 awaitable<Started> start_python(const KernelOptions& options, KernelCommand command,
                                 KernelSurroundings around) {
-    const Connection connection{.folder = command.folder.string(), .key = random_hex(32)};
-    const std::string file = (command.folder / kConnectionFile).string();
-    command.env = {"PYDEVD_DISABLE_FILE_VALIDATION=1"};
-    std::vector<std::string> argv = {options.runtimes.python,
-                                     "-m",
-                                     "ipykernel_launcher",
-                                     "-f",
-                                     file,
-                                     "--config=" + (options.scripts / "ipython_kernel_config.py").string()};
-    co_return co_await start_jupyter(std::move(command), connection, std::move(argv), python_code,
-                                     std::move(around));
+    GB_CO_TRY_ASSIGN(Connection connection, prepare_connection(command));
+    Result<std::unique_ptr<KernelProcess>> process = fail(ErrorCode::unavailable, "no zygote");
+    if (around.zygote && around.zygote->ready()) {
+        process = co_await around.zygote->fork(command);
+        if (!process) log::info("a kernel from nothing", {{"why", process.error().message}});
+    }
+    if (!process) {
+        command.env = {"PYDEVD_DISABLE_FILE_VALIDATION=1"};
+        command.argv = {options.runtimes.python,
+                        "-m",
+                        "ipykernel_launcher",
+                        "-f",
+                        (command.folder / kConnectionFile).string(),
+                        "--config=" + (options.scripts / "ipython_kernel_config.py").string()};
+        process = KernelProcess::spawn(command);
+    }
+    if (!process) co_return std::unexpected(process.error());
+    co_return co_await JupyterKernel::start(*std::move(process), connection, python_code, std::move(around));
 }
 
 awaitable<Started> start_r(const KernelOptions& options, KernelCommand command, KernelSurroundings around) {
-    const Connection connection{.folder = command.folder.string(), .key = random_hex(32)};
-    const std::string file = (command.folder / kConnectionFile).string();
-    std::vector<std::string> argv = {options.runtimes.r,
-                                     "--no-echo",
-                                     "--no-save",
-                                     "--no-restore",
-                                     "--file=" + (options.scripts / "glovebox.R").string(),
-                                     "--args",
-                                     file};
-    co_return co_await start_jupyter(std::move(command), connection, std::move(argv), r_code,
-                                     std::move(around));
+    GB_CO_TRY_ASSIGN(Connection connection, prepare_connection(command));
+    command.argv = {options.runtimes.r,
+                    "--no-echo",
+                    "--no-save",
+                    "--no-restore",
+                    "--file=" + (options.scripts / "glovebox.R").string(),
+                    "--args",
+                    (command.folder / kConnectionFile).string()};
+    GB_CO_TRY_ASSIGN(std::unique_ptr<KernelProcess> process, KernelProcess::spawn(command));
+    co_return co_await JupyterKernel::start(std::move(process), connection, r_code, std::move(around));
 }
 
 awaitable<Started> start_javascript(const KernelOptions& options, KernelCommand command,
@@ -81,8 +99,8 @@ awaitable<Started> start_javascript(const KernelOptions& options, KernelCommand 
     command.env = {"GLOVEBOX_NODE_MODULES=" + options.runtimes.node_modules};
     command.argv = {options.runtimes.node,
                     // Node.js would end itself when code that a timer runs is interrupted.
-                    "--no-force-async-hooks-checks",
-                    "--experimental-import-meta-resolve", "--disable-warning=ExperimentalWarning",
+                    "--no-force-async-hooks-checks", "--experimental-import-meta-resolve",
+                    "--disable-warning=ExperimentalWarning",
                     (options.scripts / "glovebox_kernel.mjs").string()};
     co_return co_await PipedKernel::start(std::move(command), {}, std::make_unique<JsonCodec>(),
                                           std::move(around));
@@ -91,7 +109,12 @@ awaitable<Started> start_javascript(const KernelOptions& options, KernelCommand 
 awaitable<Started> start_java(const KernelOptions& options, KernelCommand command,
                               KernelSurroundings around) {
     command.env = {"LC_ALL=C.UTF-8"};  // elsewhere Java cannot open files with names beyond ASCII
-    command.argv = {"/bin/sh", "-c", std::string(kRunJava), "sh", options.scripts.string(), options.runtimes.javac,
+    command.argv = {"/bin/sh",
+                    "-c",
+                    std::string(kRunJava),
+                    "sh",
+                    options.scripts.string(),
+                    options.runtimes.javac,
                     options.runtimes.java};
     for (std::string_view flag : kJavaFlags) command.argv.emplace_back(flag);
     co_return co_await PipedKernel::start(std::move(command), {}, std::make_unique<JsonCodec>(),

@@ -25,11 +25,14 @@ struct KernelOptions {
     std::string cwd;                  // of the kernel; the server's own when it does not exist
 };
 
+class PythonZygote;
+
 // What a kernel's messages need to reach the server.
 struct KernelSurroundings {
     zmq::context_t& zmq;
     asio::any_io_executor executor;
-    std::shared_ptr<Wakeup> wakeup;  // notified whenever there is something new
+    std::shared_ptr<Wakeup> wakeup;        // notified whenever there is something new
+    std::shared_ptr<PythonZygote> zygote;  // may be null
 };
 
 // Spawns it and waits until it takes requests. unimplemented when the sandbox has no kernel for the language.

@@ -70,12 +70,16 @@ int main(int argc, char** argv) {
                    "Languages whose kernel waits unseen for its first use; not after a crash of the server")
         ->delimiter(',');
     app.add_flag("--after-crash", flags.after_crash, "Started again by the supervisor: be ready soon");
-    app.add_option("--python", flags.interpreter.runtimes.python, "Python that has ipykernel")->capture_default_str();
+    app.add_option("--python", flags.interpreter.runtimes.python, "Python that has ipykernel")
+        ->capture_default_str();
     app.add_option("--preload", flags.interpreter.preload, "Python modules to import before /health says OK")
         ->delimiter(',');
     app.add_flag("--no-supervise", flags.no_supervise, "Serve in this process; do not restart after a crash");
     CLI11_PARSE(app, argc, argv);
-    if (flags.after_crash) flags.interpreter.spares.clear();
+    if (flags.after_crash) {
+        flags.interpreter.spares.clear();
+        flags.interpreter.zygote_first = false;
+    }
     if (flags.no_supervise) return serve(flags);
     std::vector<std::string> child(argv, argv + argc);
     child.emplace_back("--no-supervise");

@@ -5,7 +5,6 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
@@ -13,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "guest/interpreter/pipe.h"
 #include "guest/interpreter/utf8.h"
 
 namespace gb::interpreter {
@@ -25,21 +25,6 @@ constexpr std::size_t kChunk = 64UL << 10;
 // What a process has written before it answered: no more than a pipe holds, even one that was made larger.
 constexpr std::size_t kPipeLimit = 1UL << 20;
 constexpr std::size_t kLastWords = 1000;  // bytes of complaints that explain why a kernel did not start
-
-struct Pipe {
-    UniqueFd read, write;
-};
-
-Result<Pipe> make_pipe() {
-    int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) return fail_errno("pipe");
-    return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
-}
-
-UniqueFd not_blocking(UniqueFd fd) {
-    ::fcntl(fd.get(), F_SETFL, ::fcntl(fd.get(), F_GETFL) | O_NONBLOCK);
-    return fd;
-}
 
 // What code prints, cut where a character ends.
 struct TextPipe {
@@ -318,7 +303,8 @@ awaitable<Result<std::unique_ptr<Kernel>>> PipedKernel::start(KernelCommand comm
                    {out.write.get(), 1},
                    {err.write.get(), 2}};
     GB_CO_TRY_ASSIGN(std::unique_ptr<KernelProcess> process, KernelProcess::spawn(command));
-    // One of its own, no duplicate: epoll would go on watching what a duplicate shares after this one is closed.
+    // One of its own, no duplicate: epoll would go on watching what a duplicate shares after this one is
+    // closed.
     UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, process->pid(), 0)));
     if (!pidfd) co_return fail_errno("pidfd_open");
 

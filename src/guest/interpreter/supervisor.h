@@ -8,8 +8,8 @@
 namespace gb::interpreter {
 
 // Runs this program again with `argv` until it ends by itself or this process is told to stop (SIGTERM,
-// SIGINT). After a crash the flag `after_crash` is added to its arguments. Crashes are followed by a pause that grows up to some seconds. Returns the exit code for the
-// parent.
+// SIGINT). After a crash the flag `after_crash` is added to its arguments. Crashes are followed by a pause
+// that grows up to some seconds. Returns the exit code for the parent.
 int supervise(std::vector<std::string> argv, std::string_view after_crash);
 
 }  // namespace gb::interpreter

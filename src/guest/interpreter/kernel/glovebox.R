@@ -39,8 +39,7 @@ options(glovebox = local({
         set_call_env = function(text) {
             before_call <<- lay(before_call, parse(text))
             invisible(NULL)
-        },
-        preload = function(text) invisible(NULL)
+        }
     )
 }))
 

@@ -1,6 +1,5 @@
 """What the server asks of a kernel in hidden requests. Arguments are JSON text."""
 
-import importlib
 import json
 import os
 import random
@@ -52,33 +51,6 @@ def enter_generation(text):
 def set_call_env(text):
     """Variables of one execution; an empty object ends it."""
     _call_env.lay(json.loads(text))
-
-
-def preload(text):
-    """Imports modules so that a snapshot of this machine holds them."""
-    missing = []
-    for name in json.loads(text):
-        try:
-            importlib.import_module(name)
-        except Exception as error:
-            missing.append(f"{name} ({error})")
-    if "matplotlib.pyplot" in sys.modules:
-        _exercise_plots(sys.modules["matplotlib.pyplot"])
-    if missing:
-        print("not preloaded: " + ", ".join(missing))
-
-
-def _exercise_plots(pyplot):
-    # Finds fonts, compiles nothing twice: the first real figure is then as quick as the second.
-    import io
-
-    try:
-        figure = pyplot.figure()
-        figure.add_subplot().plot([0, 1], [0, 1])
-        figure.savefig(io.BytesIO(), format="png")
-        pyplot.close(figure)
-    except Exception as error:
-        print(f"plots not exercised: {error}")
 
 
 def publish_without_limit(shell):
