@@ -47,6 +47,16 @@ std::string start_time(pid_t pid) {
     return stat_field(pid, 22);
 }
 
+// How often this machine ended a process for want of memory, since it started.
+std::uint64_t out_of_memory_kills() {
+    std::istringstream lines(read_file("/proc/vmstat").value_or(""));
+    std::string name;
+    std::uint64_t count = 0;
+    while (lines >> name >> count)
+        if (name == "oom_kill") return count;
+    return 0;
+}
+
 class SpawnActions {
   public:
     SpawnActions() { posix_spawn_file_actions_init(&actions_); }
@@ -136,7 +146,7 @@ Result<std::unique_ptr<KernelProcess>> KernelProcess::adopt(pid_t pid, fs::path 
 }
 
 KernelProcess::KernelProcess(pid_t pid, UniqueFd pidfd, fs::path folder)
-    : pid_(pid), pidfd_(std::move(pidfd)), folder_(std::move(folder)) {}
+    : pid_(pid), pidfd_(std::move(pidfd)), folder_(std::move(folder)), kills_before_(out_of_memory_kills()) {}
 
 KernelProcess::~KernelProcess() {
     ::kill(-pid_, SIGKILL);
@@ -194,8 +204,9 @@ std::string KernelProcess::describe_end() {
     if (!reap()) return "stopped answering";
     if (WIFEXITED(*status_)) return fmt::format("exited with code {}", WEXITSTATUS(*status_));
     const int signal = WTERMSIG(*status_);
+    const bool out_of_memory = signal == SIGKILL && out_of_memory_kills() > kills_before_;
     return fmt::format("was killed by signal {}{}", signal,
-                       signal == SIGKILL ? ", possibly because the sandbox ran out of memory" : "");
+                       out_of_memory ? " because the sandbox ran out of memory" : "");
 }
 
 std::optional<int> KernelProcess::exit_code() {

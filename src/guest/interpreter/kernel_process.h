@@ -1,6 +1,7 @@
 // The operating-system side of a kernel: its process, its process group, its private folder.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -65,6 +66,7 @@ class KernelProcess {
     pid_t pid_;
     UniqueFd pidfd_;
     std::filesystem::path folder_;
+    std::uint64_t kills_before_;     // out of memory, when it started; see describe_end
     std::optional<int> status_;      // of waitpid, once reaped
     std::function<void()> release_;  // of an adopted one
 };
