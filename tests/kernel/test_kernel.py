@@ -46,6 +46,20 @@ class Kernel(unittest.TestCase):
         )
         self.assertEqual(text, "[] [] []\n")
 
+    def test_what_children_write_is_shown_whatever_it_is(self):
+        _, text = self.execute("import os; os.write(1, b'a\\xff\\xe2\\x82b\\n');")
+        self.assertEqual(text, "a\ufffd\ufffdb\n")
+        for size in (1, 7, 400, 100_000):  # characters lie across every border
+            code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', 'print(\"€\" * {size})']);"
+            with self.subTest(size):
+                self.assertEqual(self.execute(code)[1], "€" * size + "\n")
+        _, text = self.execute("os.write(2, '€'.encode()[:2]);")
+        self.assertEqual(text, "\ufffd")
+
+    def test_output_of_children_is_complete_when_the_cell_is(self):
+        for number in range(50):
+            self.assertEqual(self.execute(f"import os; os.write(1, b'{number}\\n');")[1], f"{number}\n")
+
     def test_figure(self):
         bundles, text = self.execute("import matplotlib.pyplot as plt\nplt.bar(['a'], [-1], label='g')\nplt.show()")
         self.assertEqual(text, "")

@@ -29,6 +29,7 @@ def _glovebox_start(folder):
     sys.modules["glovebox_kernel"].publish_without_limit(get_ipython())
     sys.modules["glovebox_kernel"].publish_any_text(get_ipython())
     sys.modules["glovebox_formatters"].install(get_ipython())
+    sys.modules["glovebox_streams"].install(get_ipython())
 
 
 try:
