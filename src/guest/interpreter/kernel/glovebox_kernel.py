@@ -38,6 +38,13 @@ def _reseed():
     numpy = sys.modules.get("numpy")
     if numpy is not None:
         numpy.random.seed([int.from_bytes(os.urandom(4), "little") for _ in range(16)])
+    ssl = sys.modules.get("_ssl")
+    if ssl is not None:
+        # OpenSSL looks for fresh bytes after minutes only: until then copies would make the same keys.
+        ssl.RAND_add(os.urandom(64), 64)
+    tempfile = sys.modules.get("tempfile")
+    if tempfile is not None:
+        tempfile._name_sequence = None  # the next name comes from a new generator
 
 
 def enter_generation(text):
