@@ -166,6 +166,16 @@ def box(server):
     sandbox.kill()
 
 
+@pytest.fixture(scope="module")
+def interpreter(server):
+    """One sandbox of the default template for all tests of a file; each leaves its contexts as they were."""
+    from e2b_code_interpreter import Sandbox
+
+    sandbox = Sandbox.create(timeout=1800)
+    yield sandbox
+    sandbox.kill()
+
+
 @pytest.fixture
 def agent(server, box):
     """The agent of the box as bytes: raw_agent.py."""

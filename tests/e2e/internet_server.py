@@ -3,8 +3,8 @@
     internet_server.py CERTIFICATE KEY LOG
 
 Every question and every request is a line of JSON in LOG. HTTP, the same on port 80 and by TLS on 443, has /sse, /slow, /chunked,
-/bytes (1 MiB), /zeros/N (N MiB), /echo (of the body), /generate_204 and websockets; every other path shows the request's headers. Port
-1080 is SOCKS5 with a password, 1081 without; 22, 853 and 8443 (TCP), 123 and 443 (UDP) echo."""
+/bytes (1 MiB), /zeros/N (N MiB), /echo (of the body), /packages/… (files beside LOG), /generate_204 and websockets; every other path
+shows the request's headers. Port 1080 is SOCKS5 with a password, 1081 without; 22, 853 and 8443 (TCP), 123 and 443 (UDP) echo."""
 import asyncio
 import base64
 import functools
@@ -13,6 +13,7 @@ import json
 import ssl
 import sys
 import time
+from pathlib import Path
 
 import internet_dns
 import internet_socks
@@ -32,6 +33,17 @@ class Echo(asyncio.DatagramProtocol):
     def datagram_received(self, data, peer):
         log(kind="udp", port=self.transport.get_extra_info("sockname")[1])
         self.transport.sendto(data, peer)
+
+
+def packages(path: str) -> tuple[int, str, bytes]:
+    """Status, type and content of a file; the page of a folder is its index.html."""
+    file = Path(sys.argv[3]).with_name("packages") / path.removeprefix("/packages/")
+    if file.is_dir():
+        file /= "index.html"
+    if not file.is_file():
+        return 404, "text/plain", b"no such package"
+    kinds = {".html": "text/html", ".json": "application/json", "": "application/json"}
+    return 200, kinds.get(file.suffix, "application/octet-stream"), file.read_bytes()
 
 
 # HTTP/1.1, in plain and over TLS.
@@ -109,6 +121,8 @@ async def http(reader, writer):
                 kind, payload = "application/octet-stream", bytes(range(256)) * 4096
             elif path == "/echo":
                 kind, payload = "application/octet-stream", body
+            elif path.startswith("/packages/"):
+                status, kind, payload = packages(path)
             elif address in REDIRECTS:
                 status = REDIRECTS[address]
             extra = "Location: https://elsewhere.example/\r\n" if status in (301, 302) else ""
