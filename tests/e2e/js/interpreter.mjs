@@ -37,3 +37,4 @@ try {
   await sandbox.kill()
 }
 console.log('all well')
+process.exit() // timers of the client would keep Node.js for another minute
