@@ -2,7 +2,7 @@
 medians with the 99th percentile where there are enough of them. The machine is shared: read the ratios, not the times.
 
     bench.py [RUNS] [AREA...]      15 runs of every area unless told; areas: memory, create, commands, agent, control,
-                                   pause, egress
+                                   pause, egress, interpreter; interpreter:PART,PART for some of its parts
 """
 import json
 import os
@@ -21,6 +21,7 @@ from agent import bench_agent  # noqa: E402
 from control import bench_control  # noqa: E402
 from conftest import TEMPLATES, Server, is_vmm_of  # noqa: E402
 from egress import bench_egress  # noqa: E402
+from interpreter import bench_interpreter  # noqa: E402
 from measure import show, timed  # noqa: E402
 from pool import bench_pool  # noqa: E402
 
@@ -154,9 +155,14 @@ def main() -> None:
             "control": lambda: bench_control(RUNS),
             "pause": bench_pause_and_copies,
             "egress": lambda: bench_egress(server, RUNS),
+            "interpreter": lambda: bench_interpreter(server, RUNS, vmm_of),
         }
         for name in sys.argv[2:] or areas:
-            areas[name]()
+            area, _, parts = name.partition(":")
+            if parts:
+                bench_interpreter(server, RUNS, vmm_of, parts)
+            else:
+                areas[area]()
     finally:
         server.close()
 
