@@ -85,12 +85,15 @@ def host_kib(pid: int, name: str) -> int:
 def bench_contexts(template: str) -> None:
     from e2b_code_interpreter import Sandbox
 
-    for language, store, read in (("python", "x = {}", "x"), ("javascript", "x = {}", "x")):
-        single, together, ready = [], [], []
-        for _ in range(3):
+    for language in ("python", "javascript"):
+        single, together, ready, failures = [], [], [], []
+        for _ in range(2):
             with Sandbox.create(template, timeout=3600) as sandbox:
-                def make(_: int = 0):
-                    return sandbox.create_code_context(language=language, request_timeout=1800)
+                def make(_: int):
+                    try:
+                        return sandbox.create_code_context(language=language, request_timeout=1800)
+                    except Exception as error:  # noqa: BLE001: counted and shown
+                        failures.append(str(error))
 
                 def run(code: str, context) -> str:
                     done = sandbox.run_code(code, context=context, timeout=1800)
@@ -98,22 +101,22 @@ def bench_contexts(template: str) -> None:
                     return done.text or ""
 
                 alone = []
-                single.append(timed(lambda: alone.append(make())))
-                sandbox.remove_code_context(alone[0])
+                for _ in range(3):
+                    single.append(timed(lambda: alone.append(make(0))))
+                    sandbox.remove_code_context(alone.pop())
                 with concurrent.futures.ThreadPoolExecutor(CONTEXTS) as threads:
-                    made = []
                     started = time.perf_counter()
-                    made += threads.map(make, range(CONTEXTS))
+                    made = [context for context in threads.map(make, range(CONTEXTS)) if context]
                     together.append((time.perf_counter() - started) * 1000)
-                    list(threads.map(lambda i: run(store.format(1000 + i), made[i]), range(CONTEXTS)))
-                    values = list(threads.map(lambda i: run(read, made[i]), range(CONTEXTS)))
+                    list(threads.map(lambda i: run(f"x = {1000 + i}", made[i]), range(len(made))))
+                    values = list(threads.map(lambda i: run("x", made[i]), range(len(made))))
                     ready.append((time.perf_counter() - started) * 1000)
-                assert len({context.id for context in made}) == CONTEXTS
-                assert values == [str(1000 + i) for i in range(CONTEXTS)], values
+                assert len({context.id for context in made}) == len(made)
+                assert values == [str(1000 + i) for i in range(len(made))], values
         one, ten = statistics.median(single), statistics.median(together)
         row(f"a context of {language}", f"    {one:8.0f} ms   n={len(single)}")
-        row(f"{CONTEXTS} contexts of {language} at once", f"    {ten:8.0f} ms   {ten / one:5.1f} x one   all {CONTEXTS} keep their own "
-            f"variable, {statistics.median(ready):.0f} ms until all have run two cells")
+        row(f"{CONTEXTS} contexts of {language} at once", f"    {ten:8.0f} ms   {ten / one:5.1f} x one, {statistics.median(ready):.0f} ms until "
+            f"all have run two cells and kept their own variable; {len(failures)} failed {failures[:1]}")
 
 
 class Received:
