@@ -1,4 +1,5 @@
 """The code interpreter under load, and under none: contexts made at once, much output, large results, and what it costs to wait."""
+import base64
 import concurrent.futures
 import hashlib
 import json
@@ -33,28 +34,28 @@ for folder in pathlib.Path("/proc").glob("[0-9]*"):
 print(json.dumps(found))
 """
 CELL_100_MIB = """
-import hashlib, os, sys
+import hashlib, os, pathlib, sys
 seed, told = os.urandom(48).hex(), hashlib.sha256()
 for number in range(100):
     line = f"{number:015d} " + (seed * 10923)[:(1 << 20) - 17] + "\\n"
     told.update(line.encode())
     n = sys.stdout.write(line)
-open("/tmp/told", "w").write(told.hexdigest())
+pathlib.Path("/tmp/told").write_text(told.hexdigest());
 """
 CELL_LINES = """
-import hashlib
+import hashlib, pathlib
 told = hashlib.sha256()
 for number in range(COUNT):
     line = f"{number:015d} " + "x" * 83
     told.update(line.encode() + b"\\n")
     print(line)
-open("/tmp/told", "w").write(told.hexdigest())
+pathlib.Path("/tmp/told").write_text(told.hexdigest());
 """
 CELL_PNG = """
-import hashlib, os
+import hashlib, os, pathlib
 from IPython.display import Image, display
 data = b"\\x89PNG\\r\\n\\x1a\\n" + os.urandom((20 << 20) - 8)
-open("/tmp/told", "w").write(hashlib.sha256(data).hexdigest())
+pathlib.Path("/tmp/told").write_text(hashlib.sha256(data).hexdigest())
 display(Image(data=data, format="png"))
 del data
 """
@@ -125,8 +126,7 @@ class Received:
     def __init__(self):
         self.count, self.sum = 0, hashlib.sha256()
 
-    def __call__(self, message) -> None:
-        data = str(message).encode() if isinstance(message, str) else message.line.encode()
+    def take(self, data: bytes) -> None:
         self.count += len(data)
         self.sum.update(data)
 
@@ -145,14 +145,12 @@ def measure_output(server: Server, template: str, name: str, code: str, size: in
             received = Received()
             shown = []
             started = time.perf_counter()
-            done = sandbox.run_code(code, on_stdout=received, on_result=shown.append, timeout=1800)
+            done = sandbox.run_code(code, on_stdout=lambda message: received.take(message.line.encode()), on_result=shown.append, timeout=1800)
             took.append(time.perf_counter() - started)
             hosts.append((host_before, host_kib(server.process.pid, "VmHWM")))
             assert done.error is None, done.error
-            if shown:
-                import base64
-                data = base64.b64decode(shown[0].png)
-                received.count, received.sum = len(data), hashlib.sha256(data)
+            for result in shown:
+                received.take(base64.b64decode(result.png))
             told = sandbox.files.read("/tmp/told")
             assert (received.count, received.sum.hexdigest()) == (size, told), (received.count, size)
             after = {role(p): p["kib"]["VmHWM"] for p in processes(sandbox)}
