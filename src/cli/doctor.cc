@@ -232,7 +232,7 @@ void check_config(const Options& options, std::vector<Check>& checks) {
 }
 
 Check guest_programs(const NodeOptions& options) {
-    for (const char* name : {"glovebox-init", "glovebox-agent", "glovebox-interpreter", "glovebox-probe"}) {
+    for (const char* name : {"glovebox-init", "glovebox-agent", "glovebox-interpreter", "glovebox-entropy.node", "glovebox-probe"}) {
         std::error_code ec;
         if (!fs::is_regular_file(options.guest_dir / name, ec))
             return {"guest programs", Finding::bad,

@@ -144,7 +144,8 @@ Result<TemplateBuilder::Inputs> TemplateBuilder::gather(const std::string& name,
 
     std::vector<image::GuestFile> files{{options_.guest_dir / "glovebox-agent", "glovebox-agent"}};
     if (in.definition.start_cmd.find("glovebox-interpreter") != std::string::npos)
-        files.push_back({options_.guest_dir / "glovebox-interpreter", "glovebox-interpreter"});
+        for (const char* name : {"glovebox-interpreter", "glovebox-entropy.node"})
+            files.push_back({options_.guest_dir / name, name});
     GB_TRY(make_dirs(options_.data_dir / "builder"));
     in.initrd = options_.data_dir / "builder" / fmt::format("initrd-{}.img", name);
     GB_TRY(image::build_initramfs(in.kernel, options_.guest_dir / "glovebox-init", files, in.initrd));

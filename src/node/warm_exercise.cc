@@ -49,11 +49,15 @@ Status ask(const AgentClient& agent, std::uint16_t port, const char* path) {
     return answer ? Status() : std::unexpected(answer.error());
 }
 
-// An empty cell. IPython neither counts nor remembers it, and yet everything is used: the way there and back,
-// and, for the sake of the new generation, hidden code that is compiled and run.
-Status run_cell(const AgentClient& agent) {
+// Cells that nobody counts nor remembers, and yet everything is used: the way there and back, and, for the
+// sake of the new generation, hidden code that is compiled and run. IPython would remember a value, so its
+// cell is empty.
+constexpr const char* kCells[] = {R"({"code":" "})",
+                                  R"({"code":"1 + 1","language":"javascript","store_history":false})"};
+
+Status run_cell(const AgentClient& agent, const char* cell) {
     GB_TRY_ASSIGN(const std::string answer,
-                  agent.request(kInterpreterPort, "POST", "/execute", R"({"code":" "})", kLimit));
+                  agent.request(kInterpreterPort, "POST", "/execute", cell, kLimit));
     const bool ended = answer.find("end_of_execution") != std::string::npos;
     return ended && answer.find(R"("error")") == std::string::npos ? Status() : unexpected_answer("a cell");
 }
@@ -70,7 +74,9 @@ Status exercise_guest(const AgentClient& agent, const Manifest& manifest, const 
     };
     if (manifest.start_cmd.find("glovebox-interpreter") != std::string::npos) {
         steps.emplace_back([&] { return ask(agent, kInterpreterPort, "/health"); });
-        steps.emplace_back([&] { return run_cell(agent); });
+        for (const char* cell : kCells)
+            if (cell == kCells[0] || manifest.start_cmd.find("javascript") != std::string::npos)
+                steps.emplace_back([&agent, cell] { return run_cell(agent, cell); });
     }
     for (const auto& step : steps) {
         if (over.stop_requested())

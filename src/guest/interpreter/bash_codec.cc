@@ -72,7 +72,12 @@ Result<PipeAnswer> BashCodec::decode(std::string_view line) {
     const std::string id(word());
     auto pending = pending_.find(id);
     if (pending == pending_.end()) return fail(ErrorCode::invalid_argument, "of no request");
-    if (what == "started") return PipeAnswer{.kind = PipeAnswer::Kind::started, .messages = {}};
+    if (what == "started") {
+        // Not by the shell: for that it would start a program.
+        std::error_code ignored;
+        std::filesystem::remove(folder_ / ("cell-" + id), ignored);
+        return PipeAnswer{.kind = PipeAnswer::Kind::started, .messages = {}};
+    }
     int status = -1;
     const std::string_view number = word();
     std::from_chars(number.data(), number.data() + number.size(), status);

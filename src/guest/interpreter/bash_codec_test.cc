@@ -49,6 +49,8 @@ TEST_F(BashCodecTest, CodeLiesInAFileAndTheLineNamesIt) {
               "__glovebox_start 7 '" + (dir / "cell-7").string() +
                   "'; \\builtin eval \"$__glovebox_code\" </dev/null 4>&-; __glovebox_finish \"$?\"\n");
     EXPECT_EQ(*read_file(dir / "cell-7"), "echo 'a\nb'");
+    ASSERT_TRUE(codec.decode("started 7"));
+    EXPECT_FALSE(std::filesystem::exists(dir / "cell-7"));
 }
 
 TEST_F(BashCodecTest, StatusOfACellIsItsError) {

@@ -179,7 +179,7 @@ void Context::apply_guest_state() {
 awaitable<Context::Outcome> Context::run_cell(const Queued& queued) {
     OutputStream& output = *queued.output;
     const std::string& cell_language = queued.job.language.empty() ? language() : queued.job.language;
-    Execution execution(kernel_->execute({.code = queued.job.code, .language = cell_language}));
+    Execution execution(kernel_->execute({.code = queued.job.code, .language = cell_language, .store_history = queued.job.store_history}));
     InterruptSchedule interrupts;
     std::int64_t last_heard = monotonic_ms();
     for (;;) {

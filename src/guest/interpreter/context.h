@@ -20,6 +20,7 @@ struct Job {
     std::string code;
     std::string language;  // of the code, normalised; the context's own when empty
     EnvMap env;            // for this call only
+    bool store_history = true;
 };
 
 class Context : public std::enable_shared_from_this<Context> {

@@ -341,6 +341,23 @@ TEST_F(InterpreterTest, Refusals) {
     EXPECT_EQ(request("OPTIONS", "/execute").head.status, 204);
 }
 
+TEST_F(InterpreterTest, CellsThatAreNotStoredAreNotCounted) {
+    EXPECT_EQ(execute("1 + 1", {{"store_history", false}}).main_result(), "2");
+    EXPECT_EQ(execute("1").of("number_of_executions")[0].at("execution_count").as_int64(), 1);
+}
+
+TEST_F(InterpreterTest, OutputFasterThanAnybodyReadsTakesNoMemory) {
+    Answer answer = execute(
+        "import sys\n"
+        "def peak(): return int(next(l for l in open('/proc/self/status') if l.startswith('VmHWM')).split()[1])\n"
+        "before = peak()\n"
+        "for _ in range(40): n = sys.stdout.write('x' * (1 << 20))\n"
+        "n = sys.stdout.write('y' * (20 << 20))\n"
+        "(peak() - before) // 1024");
+    EXPECT_EQ(answer.out().size(), 60u << 20);
+    EXPECT_LT(std::stol(answer.main_result()), 200);  // MiB
+}
+
 TEST_F(InterpreterTest, LanguageNameIsNormalised) {
     EXPECT_EQ(execute("1+1", {{"language", " PYTHON "}}).main_result(), "2");
 }

@@ -20,7 +20,9 @@ class JavaTest : public InterpreterTest {
 };
 
 TEST_F(JavaTest, CellsOfEveryKind) {
-    EXPECT_EQ(java("System.out.println(\"Hello, World!\")").out(), "Hello, World!\n");
+    Answer hello = java("System.out.println(\"Hello, World!\")");
+    EXPECT_EQ(hello.out(), "Hello, World!\n");
+    EXPECT_EQ(hello.of("stdout")[0].at("text"), "Hello, World!");
     EXPECT_EQ(java("int x = 20;").main_result(), "(none)");
     EXPECT_EQ(java("x + 22").main_result(), "42");
     EXPECT_EQ(java("\"it's \\\"quoted\\\"\"").main_result(), "it's \"quoted\"");

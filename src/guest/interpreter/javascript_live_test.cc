@@ -19,6 +19,7 @@ class JavaScriptTest : public InterpreterTest {
     void configure(InterpreterOptions& options) override {
         options.languages = {"javascript"};
         options.runtimes.node = environment("GLOVEBOX_TEST_NODE");
+        EXPECT_FALSE(options.runtimes.node_entropy.empty()) << "glovebox-entropy.node is not beside the test";
         options.runtimes.node_modules = environment("GLOVEBOX_TEST_NODE_MODULES");
     }
 
@@ -64,6 +65,24 @@ TEST_F(JavaScriptTest, Environment) {
     ASSERT_TRUE(write_file_atomic(run_dir / "envs.json", R"({"TEAM":"red"})"));
     EXPECT_EQ(js("process.env.TEAM").main_result(), "red");
     EXPECT_EQ(js("require('child_process').execSync('echo $TEAM').toString().trim()").main_result(), "red");
+}
+
+TEST_F(JavaScriptTest, OpensslTakesFreshBytesInANewGeneration) {
+    EXPECT_EQ(js("process.env.GLOVEBOX_NODE_ENTROPY").main_result(), "(none)");
+    ASSERT_TRUE(write_file_atomic(run_dir / "generation", "1"));
+    Answer seeded = js("require('crypto').randomBytes(8).length");
+    EXPECT_EQ(seeded.main_result(), "8");
+    EXPECT_EQ(seeded.text("stderr"), "");
+    // What the kernel calls.
+    const std::string module = find_runtimes().node_entropy;
+    EXPECT_EQ(js("const m = {exports: {}}; process.dlopen(m, '" + module + "'); m.exports()").main_result(),
+              "true");
+}
+
+TEST_F(JavaScriptTest, CellsThatAreNotStoredAreNotCounted) {
+    Answer unseen = js("1 + 1", {{"store_history", false}});
+    EXPECT_EQ(unseen.main_result(), "2");
+    EXPECT_EQ(js("1").of("number_of_executions")[0].at("execution_count").as_int64(), 1);
 }
 
 TEST_F(JavaScriptTest, DisconnectInterruptsWhateverRuns) {

@@ -13,10 +13,18 @@ namespace gb::interpreter {
 
 class JsonCodec : public PipeCodec {
   public:
+    // Java's println writes a line and its end one after the other; clients have come to expect two messages.
+    enum class LineFeeds { together, apart };
+    explicit JsonCodec(LineFeeds line_feeds = LineFeeds::together) : line_feeds_(line_feeds) {}
+
     Result<std::string> encode(const PipeRequest& request) override;
     Result<PipeAnswer> decode(std::string_view line) override;
     [[nodiscard]] bool exit_ends_cell() const override { return false; }
     [[nodiscard]] bool interruptible_at_once() const override { return true; }
+    [[nodiscard]] bool line_feeds_apart() const override { return line_feeds_ == LineFeeds::apart; }
+
+  private:
+    LineFeeds line_feeds_;
 };
 
 }  // namespace gb::interpreter

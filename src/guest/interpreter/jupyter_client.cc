@@ -12,13 +12,17 @@ namespace gb::interpreter {
 namespace {
 
 constexpr int kReconnectMs = 20;                 // the kernel opens its sockets some time after we connect
-constexpr std::size_t kBatchBytes = 256 * 1024;  // handed over together
+constexpr int kQueue = 64;                       // messages that wait in a socket of a kernel that waits too
+constexpr std::size_t kUnreadLimit = 8UL << 20;  // bytes that wait for the server's thread
+constexpr std::chrono::milliseconds kLookAgain{2};
+constexpr std::size_t kBatchBytes = 256 * 1024;      // handed over together
 constexpr std::chrono::milliseconds kLastWords{50};  // what a dead kernel wrote may still be on its way
 
-zmq::socket_t open_socket(zmq::context_t& zmq, zmq::socket_type type, const std::string& where) {
+zmq::socket_t open_socket(zmq::context_t& zmq, zmq::socket_type type, const std::string& where,
+                          int queue = 0) {
     zmq::socket_t socket(zmq, type);
     socket.set(zmq::sockopt::linger, 0);
-    socket.set(zmq::sockopt::rcvhwm, 0);  // a subscriber at its limit makes the kernel drop output
+    socket.set(zmq::sockopt::rcvhwm, queue);  // 0: no limit, for a kernel that would drop output
     socket.set(zmq::sockopt::sndhwm, 0);
     socket.set(zmq::sockopt::reconnect_ivl, kReconnectMs);
     if (type == zmq::socket_type::sub) socket.set(zmq::sockopt::subscribe, "");
@@ -29,10 +33,10 @@ zmq::socket_t open_socket(zmq::context_t& zmq, zmq::socket_type type, const std:
 }  // namespace
 
 struct JupyterClient::Sockets {
-    Sockets(zmq::context_t& zmq, const Connection& to)
+    Sockets(zmq::context_t& zmq, const Connection& to, int queue)
         : shell(open_socket(zmq, zmq::socket_type::dealer, endpoint(to, Channel::shell))),
           control(open_socket(zmq, zmq::socket_type::dealer, endpoint(to, Channel::control))),
-          iopub(open_socket(zmq, zmq::socket_type::sub, endpoint(to, Channel::iopub))) {}
+          iopub(open_socket(zmq, zmq::socket_type::sub, endpoint(to, Channel::iopub), queue)) {}
 
     zmq::socket_t shell, control, iopub;
 };
@@ -81,7 +85,7 @@ void JupyterClient::send(Channel channel, Request request) {
 
 void JupyterClient::run() {
     try {
-        Sockets sockets(zmq_, connection_);
+        Sockets sockets(zmq_, connection_, events_.unread ? kQueue : 0);
         poll_until_end(sockets);
     } catch (const zmq::error_t& error) {
         log::error("kernel connection lost", {{"error", error.what()}});
@@ -97,7 +101,10 @@ void JupyterClient::poll_until_end(Sockets& sockets) {
         {sockets.iopub, 0, ZMQ_POLLIN, 0},
     };
     for (;;) {
-        if (zmq_poll(items, count, -1) < 0) {
+        // Who reads slowly slows the kernel down; nothing piles up on the way.
+        const bool full = events_.unread != nullptr && *events_.unread > kUnreadLimit;
+        items[iopub].events = full ? 0 : ZMQ_POLLIN;
+        if (zmq_poll(items, count, full ? kLookAgain.count() : -1) < 0) {
             if (zmq_errno() == EINTR) continue;
             throw zmq::error_t();
         }
@@ -153,6 +160,10 @@ void JupyterClient::receive(zmq::socket_t& socket) {
         }
         auto message = parse_message(frames, connection_.key);
         if (message) {
+            if (events_.unread) {
+                for (std::string_view frame : frames) message->size += frame.size();
+                *events_.unread += message->size;
+            }
             batch.push_back(*std::move(message));
         } else {
             log::warn("kernel message dropped", {{"error", message.error().message}});

@@ -3,6 +3,7 @@
 // it is edge triggered and loses wakeups.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -25,7 +26,10 @@ class JupyterClient {
     // Both are called on the client's thread and must only hand over.
     struct Events {
         std::function<void(std::vector<Message>)> on_messages;  // shell, control and iopub, each in its order
-        std::function<void()> on_exit;                          // once, behind the last message
+        std::shared_ptr<std::atomic<std::size_t>>
+            unread;  // bytes handed over, which the receiver takes off again; null for a kernel that would
+                     // drop what is not read at once
+        std::function<void()> on_exit;  // once, behind the last message
     };
 
     // The kernel need not listen yet. `pidfd` stays the caller's; `zmq` must outlive the client.

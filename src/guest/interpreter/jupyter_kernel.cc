@@ -21,11 +21,12 @@ JupyterKernel::JupyterKernel(std::unique_ptr<KernelProcess> process, Speak speak
 
 awaitable<Result<std::unique_ptr<Kernel>>> JupyterKernel::start(std::unique_ptr<KernelProcess> process,
                                                                 Connection connection, Speak speak,
-                                                                KernelSurroundings around) {
+                                                                Output output, KernelSurroundings around) {
     const int pidfd = process->pidfd();
     std::unique_ptr<JupyterKernel> kernel(new JupyterKernel(std::move(process), speak, around.wakeup));
     std::shared_ptr<Inbox> inbox = kernel->inbox_;
     JupyterClient::Events events;
+    if (output == Output::waits) events.unread = inbox->unread;
     events.on_messages = [executor = around.executor, inbox](std::vector<Message> batch) {
         asio::post(executor, [inbox, batch = std::move(batch)]() mutable {
             for (Message& message : batch) inbox->push(std::move(message));
@@ -76,7 +77,8 @@ std::string JupyterKernel::request(std::string_view type, boost::json::object co
 }
 
 std::string JupyterKernel::execute(const Cell& cell) {
-    return request("execute_request", execute_content(cell.code, Visibility::recorded));
+    const auto visibility = cell.store_history ? Visibility::recorded : Visibility::unrecorded;
+    return request("execute_request", execute_content(cell.code, visibility));
 }
 
 std::string JupyterKernel::call(const HiddenCall& call) {

@@ -12,9 +12,12 @@ class JupyterKernel : public Kernel {
     // Writes a HiddenCall in the kernel's language.
     using Speak = std::string (*)(const HiddenCall&);
 
+    // What a kernel does with output that is not read: wait, or drop it.
+    enum class Output { waits, dropped };
+
     // Waits until the process answers on every channel. `wakeup` is notified whenever there is something new.
     static awaitable<Result<std::unique_ptr<Kernel>>> start(std::unique_ptr<KernelProcess> process,
-                                                            Connection connection, Speak speak,
+                                                            Connection connection, Speak speak, Output output,
                                                             KernelSurroundings around);
 
     std::string execute(const Cell& cell) override;

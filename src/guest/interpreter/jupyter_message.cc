@@ -94,7 +94,7 @@ json::object execute_content(std::string_view code, Visibility visibility) {
     json::object content;
     content["code"] = code;
     content["silent"] = silent;
-    content["store_history"] = !silent;
+    content["store_history"] = visibility == Visibility::recorded;
     content["user_expressions"] = json::object();
     content["allow_stdin"] = false;
     // One request at a time is in flight, so there is never anything to stop. With `true` a kernel that has

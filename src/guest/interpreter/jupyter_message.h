@@ -20,6 +20,7 @@ struct Message {
     std::string date;       // header.date as the kernel wrote it; may be empty
     std::string parent_id;  // msg_id of the request this belongs to; empty when it belongs to none
     boost::json::object content;
+    std::size_t size = 0;      // bytes of the frames it came in
     std::string content_text;  // as it was written; kept for messages that carry results
 };
 
@@ -37,8 +38,8 @@ std::vector<std::string> build_message(const Request& request, std::string_view 
 // invalid_argument when the frames are not a message, permission_denied when the signature is wrong.
 Result<Message> parse_message(std::span<const std::string_view> frames, std::string_view key);
 
-// Whether a silent request leaves no trace: no history, no execution count, no results.
-enum class Visibility { recorded, silent };
+// An unrecorded request leaves no history and no execution count, a silent one no results either.
+enum class Visibility { recorded, unrecorded, silent };
 boost::json::object execute_content(std::string_view code, Visibility visibility);
 
 }  // namespace gb::interpreter

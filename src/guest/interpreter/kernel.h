@@ -2,6 +2,7 @@
 // say is the same for every language; how they travel is the business of the classes behind this one.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -18,6 +19,7 @@ namespace gb::interpreter {
 struct Cell {
     std::string_view code;
     std::string_view language;  // normalised; the JavaScript kernel runs two
+    bool store_history = true;  // false: not counted
 };
 
 class Kernel {
@@ -53,6 +55,8 @@ class Kernel {
             wakeup->notify();
         }
         std::deque<Message> messages;
+        // Bytes that were handed over and not taken yet; who produces them stops at a limit.
+        std::shared_ptr<std::atomic<std::size_t>> unread = std::make_shared<std::atomic<std::size_t>>(0);
         bool exited = false;
         std::shared_ptr<Wakeup> wakeup;
     };
@@ -68,6 +72,7 @@ inline std::optional<Message> Kernel::next_message() {
     if (inbox_->messages.empty()) return std::nullopt;
     Message message = std::move(inbox_->messages.front());
     inbox_->messages.pop_front();
+    *inbox_->unread -= message.size;
     return message;
 }
 

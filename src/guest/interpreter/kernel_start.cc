@@ -78,7 +78,8 @@ awaitable<Started> start_python(const KernelOptions& options, KernelCommand comm
         process = KernelProcess::spawn(command);
     }
     if (!process) co_return std::unexpected(process.error());
-    co_return co_await JupyterKernel::start(*std::move(process), connection, python_code, std::move(around));
+    co_return co_await JupyterKernel::start(*std::move(process), connection, python_code,
+                                            JupyterKernel::Output::waits, std::move(around));
 }
 
 awaitable<Started> start_r(const KernelOptions& options, KernelCommand command, KernelSurroundings around) {
@@ -91,12 +92,14 @@ awaitable<Started> start_r(const KernelOptions& options, KernelCommand command, 
                     "--args",
                     (command.folder / kConnectionFile).string()};
     GB_CO_TRY_ASSIGN(std::unique_ptr<KernelProcess> process, KernelProcess::spawn(command));
-    co_return co_await JupyterKernel::start(std::move(process), connection, r_code, std::move(around));
+    co_return co_await JupyterKernel::start(std::move(process), connection, r_code,
+                                            JupyterKernel::Output::dropped, std::move(around));
 }
 
 awaitable<Started> start_javascript(const KernelOptions& options, KernelCommand command,
                                     KernelSurroundings around) {
-    command.env = {"GLOVEBOX_NODE_MODULES=" + options.runtimes.node_modules};
+    command.env = {"GLOVEBOX_NODE_MODULES=" + options.runtimes.node_modules,
+                   "GLOVEBOX_NODE_ENTROPY=" + options.runtimes.node_entropy};
     command.argv = {options.runtimes.node,
                     // Node.js would end itself when code that a timer runs is interrupted.
                     "--no-force-async-hooks-checks", "--experimental-import-meta-resolve",
@@ -117,8 +120,8 @@ awaitable<Started> start_java(const KernelOptions& options, KernelCommand comman
                     options.runtimes.javac,
                     options.runtimes.java};
     for (std::string_view flag : kJavaFlags) command.argv.emplace_back(flag);
-    co_return co_await PipedKernel::start(std::move(command), {}, std::make_unique<JsonCodec>(),
-                                          std::move(around));
+    co_return co_await PipedKernel::start(
+        std::move(command), {}, std::make_unique<JsonCodec>(JsonCodec::LineFeeds::apart), std::move(around));
 }
 
 awaitable<Started> start_bash(const KernelOptions& options, KernelCommand command,

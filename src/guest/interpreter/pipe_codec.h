@@ -37,6 +37,8 @@ class PipeCodec {
     virtual Result<PipeAnswer> decode(std::string_view line) = 0;
     // Whether a process that ends with an exit code in the middle of a cell is the cell's wish.
     [[nodiscard]] virtual bool exit_ends_cell() const = 0;
+    // Whether a line feed at the end of output is a message of its own.
+    [[nodiscard]] virtual bool line_feeds_apart() const { return false; }
     // Whether SIGINT may be sent before the kernel has said that it started on the request.
     [[nodiscard]] virtual bool interruptible_at_once() const = 0;
 };

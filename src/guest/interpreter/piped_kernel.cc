@@ -150,6 +150,11 @@ class PipedKernel::Pipes : public std::enable_shared_from_this<Pipes> {
     void push_text(const TextPipe& pipe, std::string text) {
         if (!ready_ && pipe.name == "stderr" && complaints_.size() < kLastWords) complaints_ += text;
         if (unanswered_.empty()) return;  // between cells it is said to nobody
+        if (codec_->line_feeds_apart() && text.size() > 1 && text.ends_with('\n')) {
+            text.pop_back();
+            push_text(pipe, std::move(text));
+            text = "\n";
+        }
         Message message;
         message.type = "stream";
         message.parent_id = unanswered_.front().id;
@@ -345,12 +350,14 @@ std::string PipedKernel::execute(const Cell& cell) {
     PipeRequest request;
     request.code = cell.code;
     request.language = cell.language;
-    request.count = ++executions_;
+    const int count = executions_ + 1;
+    if (cell.store_history) executions_ = count;
+    request.count = count;
     std::string id = pipes_->send(std::move(request));
     Message input;
     input.type = "execute_input";
     input.parent_id = id;
-    input.content["execution_count"] = executions_;
+    input.content["execution_count"] = count;
     inbox_->push(std::move(input));
     return id;
 }

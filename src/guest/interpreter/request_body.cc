@@ -50,6 +50,10 @@ Result<ExecuteRequest> parse_execute_request(std::string_view text) {
     GB_TRY_ASSIGN(request.context_id, text_field(body, "context_id"));
     GB_TRY_ASSIGN(request.language, text_field(body, "language"));
     GB_TRY_ASSIGN(request.env_vars, env_field(body, "env_vars"));
+    if (const json::value* store = body.if_contains("store_history"); store != nullptr && !store->is_null()) {
+        if (!store->is_bool()) return fail(ErrorCode::invalid_argument, "Field store_history is not a boolean");
+        request.store_history = store->get_bool();
+    }
     return request;
 }
 

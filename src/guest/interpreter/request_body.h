@@ -15,6 +15,7 @@ struct ExecuteRequest {
     std::optional<std::string> context_id;
     std::optional<std::string> language;  // as the client wrote it
     EnvMap env_vars;
+    bool store_history = true;  // as in the Jupyter protocol: false leaves the count of executions as it is
 };
 struct CreateContextRequest {
     std::string language = "python";

@@ -113,7 +113,10 @@ awaitable<void> Routes::execute(Exchange& exchange) {
         co_return co_await send_text(exchange, 400, "Only one of context_id or language can be provided");
 
     Result<std::shared_ptr<Context>> context = fail(ErrorCode::internal, "");
-    Job job{.code = std::move(request->code), .language = "", .env = std::move(request->env_vars)};
+    Job job{.code = std::move(request->code),
+            .language = "",
+            .env = std::move(request->env_vars),
+            .store_history = request->store_history};
     if (request->context_id) {
         context = contexts_.find(*request->context_id);
     } else {

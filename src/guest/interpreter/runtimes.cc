@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,6 +11,7 @@
 namespace gb::interpreter {
 namespace {
 
+constexpr std::string_view kEntropyModule = "glovebox-entropy.node";
 constexpr std::string_view kUsualPath = "/usr/local/bin:/usr/bin:/bin";
 
 std::string find_program(std::string_view name) {
@@ -31,6 +33,10 @@ Runtimes find_runtimes() {
     constexpr const char* kPython = "/usr/bin/python3";
     if (::access(kPython, X_OK) == 0) found.python = kPython;
     found.node = find_program("node");
+    std::error_code ignored;
+    const auto beside =
+        std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path() / kEntropyModule;
+    if (std::filesystem::exists(beside, ignored)) found.node_entropy = beside.string();
     found.bash = find_program("bash");
     found.r = find_program("R");
     found.java = find_program("java");

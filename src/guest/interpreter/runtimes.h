@@ -14,6 +14,7 @@ struct Runtimes {
     std::string python;  // with ipykernel
     std::string node;    // at least version 22, for its removal of types
     std::string node_modules = "/usr/local/lib/node_modules";  // holds acorn
+    std::string node_entropy;                                  // our module for it (node_entropy.cc)
     std::string bash;
     std::string r;     // with IRkernel
     std::string java;  // beside it `javac`

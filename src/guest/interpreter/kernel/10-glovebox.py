@@ -26,7 +26,7 @@ def _glovebox_start(folder):
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module
         spec.loader.exec_module(module)
-    sys.modules["glovebox_kernel"].publish_without_limit(get_ipython())
+    sys.modules["glovebox_streams"].bound_output(get_ipython())
     sys.modules["glovebox_kernel"].publish_any_text(get_ipython())
     sys.modules["glovebox_formatters"].install(get_ipython())
     sys.modules["glovebox_streams"].install(get_ipython())

@@ -11,8 +11,7 @@ declare -gA __glovebox_before_sandbox=() __glovebox_before_call=()
 # A request begins: what it is to evaluate, and $? as the last one left it.
 __glovebox_start() {
     local __glovebox_status=$?
-    __glovebox_code=$(<"$2")
-    rm -f -- "$2"
+    IFS= read -r -d '' __glovebox_code <"$2" # starts no process, as $(<…) does
     __glovebox_id=$1
     printf 'started %s\n' "$1" >&4
     return "$__glovebox_status"

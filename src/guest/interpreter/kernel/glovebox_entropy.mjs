@@ -4,7 +4,8 @@
 // go on with the same numbers. V8 cannot be seeded again, and OpenSSL takes fresh bytes from the operating system only
 // after hours or thousands of requests. So all that JavaScript sees is drawn from, or mixed with, bytes of the operating
 // system, whose generator is seeded anew when a machine is restored. Bytes read ahead are part of a snapshot, too:
-// reseed() drops them. What OpenSSL draws for itself (keys, TLS) is out of reach here.
+// reseed() drops them. What OpenSSL draws for itself (keys, TLS) comes from its own generator, which a native module gives
+// fresh bytes (node_entropy.cc).
 
 import crypto from "node:crypto";
 import { openSync, readSync } from "node:fs";
@@ -16,8 +17,24 @@ const pool = new Uint8Array(8192);
 const words = new Uint32Array(pool.buffer);
 let used = pool.length; // bytes of the pool
 
+const seedOpenssl = loadModule(process.env.GLOVEBOX_NODE_ENTROPY);
+delete process.env.GLOVEBOX_NODE_ENTROPY;
+
+function loadModule(path) {
+    if (!path) return undefined;
+    const module = { exports: {} };
+    try {
+        process.dlopen(module, path);
+        return module.exports;
+    } catch (error) {
+        process.stderr.write(`OpenSSL is not seeded again in copies of this machine: ${error.message}\n`);
+        return undefined;
+    }
+}
+
 export function reseed() {
     used = pool.length;
+    seedOpenssl?.();
 }
 
 function fill() {

@@ -60,16 +60,6 @@ def set_call_env(text):
     _call_env.lay(json.loads(text))
 
 
-def publish_without_limit(shell):
-    """ZeroMQ drops what a publisher has queued beyond 1000 messages; output must not be lost."""
-    try:
-        import zmq
-
-        shell.kernel.iopub_thread.socket.setsockopt(zmq.SNDHWM, 0)
-    except Exception as error:
-        print(f"output queue keeps its limit: {error}", file=sys.__stderr__)
-
-
 def publish_any_text(shell):
     """A string with half of a surrogate pair cannot be encoded; a message that holds one would be lost whole."""
     session = shell.kernel.session

@@ -7,6 +7,8 @@ import select
 import threading
 
 _readers = []
+_PIECE = 1 << 20  # characters that may wait to be published, and the most that one message holds
+_QUEUE = 64  # messages that may wait in the kernel
 
 
 class _Reader:
@@ -53,6 +55,34 @@ def replace_readers():
     from ipykernel.iostream import OutStream
 
     OutStream._watch_pipe_fd = _watch
+    OutStream.write = _bounded(OutStream.write)
+
+
+def _bounded(write):
+    """ipykernel takes what a cell prints faster than it publishes it: without a bound that is all of the memory."""
+
+    def bounded(stream, string):
+        if not isinstance(string, str) or not stream._is_master_process():
+            return write(stream, string)
+        for start in range(0, len(string), _PIECE):
+            piece = string[start : start + _PIECE]
+            write(stream, piece)
+            stream.__dict__["_glovebox_waiting"] = stream.__dict__.get("_glovebox_waiting", 0) + len(piece)
+            if stream._glovebox_waiting >= _PIECE:
+                stream.__dict__["_glovebox_waiting"] = 0
+                stream.flush()
+        return len(string)
+
+    return bounded
+
+
+def bound_output(shell):
+    """ZeroMQ drops what a publisher has queued beyond its limit unless told to wait; output must not be lost."""
+    import zmq
+
+    socket = shell.kernel.iopub_thread.socket
+    socket.setsockopt(zmq.XPUB_NODROP, 1)
+    socket.setsockopt(zmq.SNDHWM, _QUEUE)
 
 
 def install(shell):
