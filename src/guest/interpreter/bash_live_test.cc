@@ -214,6 +214,15 @@ TEST_F(SpareTest, WaitsUnseenAndGoesFirst) {
     EXPECT_THAT(scores(), ElementsAre("300\n", "300\n"));
 }
 
+TEST_F(SpareTest, ANewContextTakesItToo) {
+    const std::string id = new_context(R"({"language":"bash"})");
+    EXPECT_THAT(scores(), ElementsAre("300\n", "300\n"));
+    EXPECT_EQ(listed(), "python bash ");
+    execute("x=1", {{"context_id", id}});
+    EXPECT_EQ(bash("echo ${x-another}").out(), "another\n");
+    EXPECT_EQ(listed(), "python bash bash ");
+}
+
 TEST_F(SpareTest, ThatIsGoneIsStartedAgainOnlyForWhoAsks) {
     for (const auto& entry : std::filesystem::directory_iterator(run_dir / "kernels")) {
         const pid_t pid = static_cast<pid_t>(std::stol(read_file(entry.path() / "pid").value_or("0")));

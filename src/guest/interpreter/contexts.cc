@@ -129,6 +129,14 @@ awaitable<Result<std::shared_ptr<Context>>> Contexts::create(std::string languag
     std::error_code ignored;
     if (cwd != options_.cwd && !std::filesystem::is_directory(cwd, ignored))
         co_return fail(ErrorCode::failed_precondition, fmt::format("cwd '{}' is not a directory", cwd));
+    auto spare = defaults_.find(language);
+    if (spare != defaults_.end() && spare->second->spare() && cwd == options_.cwd) {
+        std::shared_ptr<Context> context = spare->second;
+        defaults_.erase(spare);
+        context->claim();
+        all_.push_back(context);
+        co_return co_await started(context);
+    }
     std::shared_ptr<Context> context = make(std::move(language), std::move(cwd));
     all_.push_back(context);
     co_return co_await started(context);
