@@ -34,7 +34,7 @@ def test_output_state_results_and_errors(box, language):
     broken = run(box, language, language.broken)
     assert broken.error.name == language.breakage, broken.error
     last = run(box, language, language.hello)
-    assert last.logs.stdout == ["out\n"] and last.execution_count == first.execution_count + 5
+    assert "".join(last.logs.stdout) == "out\n" and last.execution_count == first.execution_count + 5
 
 
 @every_language
