@@ -1,6 +1,9 @@
 """The same cells in every language of the code interpreter, for the scenarios of test_interpreter*.py. What a cell tells it prints,
 because a language without values (Bash) has nothing else."""
+import os
 from dataclasses import dataclass
+
+import pytest
 
 
 @dataclass(frozen=True)
@@ -154,6 +157,11 @@ for (int n = 0; n < 600 && !there.exists(); n++) Thread.sleep(100);
 System.out.println(there.exists() ? "met" : "alone");""")
 
 ALL = (PYTHON, JAVASCRIPT, TYPESCRIPT, BASH, R, JAVA)
+
+# What takes ten seconds and more in an emulated machine, and is seen natively by tests beside the code, too.
+long = pytest.mark.skipif(os.environ.get("GLOVEBOX_LONG_TESTS") != "1", reason="takes long: GLOVEBOX_LONG_TESTS=1")
+QUICK = (PYTHON, JAVASCRIPT, TYPESCRIPT, BASH, pytest.param(R, marks=long), pytest.param(JAVA, marks=long))
+ALL_BUT_JAVA = (PYTHON, JAVASCRIPT, TYPESCRIPT, BASH, R, pytest.param(JAVA, marks=long))
 
 
 def run(sandbox, language: Language, code: str, **options):

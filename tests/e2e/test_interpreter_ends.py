@@ -6,14 +6,15 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from conftest import eventually
 from e2b.exceptions import NotFoundException, TimeoutException
-from interpreter_cells import ALL, BASH, JAVA, JAVASCRIPT, PYTHON, R, TYPESCRIPT, run, told
+from interpreter_cells import ALL, BASH, JAVA, JAVASCRIPT, PYTHON, R, TYPESCRIPT, long, run, told
 
 BOOT = "cat /proc/sys/kernel/random/boot_id"
 
 
 @pytest.mark.parametrize("language, endless", [
     (PYTHON, "while True: pass"), (JAVASCRIPT, "while (true) {}"), (TYPESCRIPT, "await new Promise<void>(() => {})"),
-    (BASH, "sleep 1000"), (R, "repeat {}"), (JAVA, "while (true) { }")], ids=[language.name for language in ALL])
+    (BASH, "sleep 1000"), pytest.param(R, "repeat {}", marks=long), pytest.param(JAVA, "while (true) { }", marks=long)],
+    ids=[language.name for language in ALL])
 def test_a_client_that_leaves_interrupts_its_cell(interpreter, language, endless):
     assert run(interpreter, language, language.keep).error is None
     with pytest.raises(TimeoutException):

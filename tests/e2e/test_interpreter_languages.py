@@ -5,7 +5,7 @@ import subprocess
 import pytest
 from conftest import ROOT
 from e2b_code_interpreter import Sandbox
-from interpreter_cells import ALL, BASH, JAVA, JAVASCRIPT, PYTHON, R, TYPESCRIPT, run, told
+from interpreter_cells import ALL, ALL_BUT_JAVA, BASH, JAVA, JAVASCRIPT, PYTHON, QUICK, R, TYPESCRIPT, run, told
 
 every_language = pytest.mark.parametrize("language", ALL, ids=str)
 ENVS = {"TEAM": "red 'and' \"blue\"", "KEPT": "the sandbox's"}
@@ -63,7 +63,7 @@ def test_t9_what_the_code_set_comes_back_after_a_call(box, language):
     assert told(box, language, env) == "mine\n"
 
 
-@every_language
+@pytest.mark.parametrize("language", QUICK, ids=str)
 def test_folders_of_default_and_created_contexts(box, language):
     box.commands.run("mkdir -p '/tmp/a folder'")
     assert told(box, language, language.folder) == "/home/user\n"
@@ -148,7 +148,7 @@ def test_cells_are_counted_from_one_in_every_new_sandbox(family):
     assert [(execution.error, execution.execution_count) for execution in family.first] == [(None, 1)] * len(family.first)
 
 
-@every_language
+@pytest.mark.parametrize("language", ALL_BUT_JAVA, ids=str)
 def test_random_numbers_differ_in_every_copy(family, language):
     drawn = [family.before[language], *(told(sandbox, language, language.randoms).split() for sandbox in family.members)]
     assert all(len(numbers) == len(drawn[0]) >= 4 for numbers in drawn)

@@ -10,7 +10,7 @@ import zipfile
 import pytest
 from e2b_code_interpreter import Sandbox
 from egress_rig import run
-from interpreter_cells import JAVASCRIPT, PYTHON, TYPESCRIPT
+from interpreter_cells import JAVASCRIPT, PYTHON, TYPESCRIPT, long
 from interpreter_cells import run as run_cell
 
 HOST = "ok.example.com"
@@ -86,6 +86,7 @@ def test_a_python_package_is_installed_and_imported_at_once(index, opened):
     assert opened.run_code("import gbtiny; gbtiny.word").text == "from the wheel"
 
 
+@long
 def test_a_python_package_installed_by_a_command_is_there_for_the_kernel(index, opened):
     run(opened, "pip uninstall -qy gbtiny; sudo pip uninstall -qy gbtiny", timeout=200)
     installed = run(opened, f"{PIP} gbtiny", timeout=200)
@@ -114,6 +115,7 @@ def test_what_a_closed_sandbox_cannot_have_is_refused_soon(index, closed, comman
     assert not index.log(mark, kind="http"), "nothing was asked"
 
 
+@long
 def test_what_a_closed_sandbox_cannot_have_is_refused_to_cells_too(closed):
     failed = closed.run_code(f"import subprocess; subprocess.run('{PIP} gbtiny', shell=True).returncode", timeout=60)
     assert failed.text == "1" and "No matching distribution" in "".join(failed.logs.stdout + failed.logs.stderr), failed
