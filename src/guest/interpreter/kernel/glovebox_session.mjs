@@ -11,6 +11,7 @@ import { Error, Object, Promise, globalThis, process, setImmediate } from "./glo
 import { mimeBundle } from "./glovebox_mime.mjs";
 import { defineHidden, importModuleDynamically, makeImports, ModuleGlobals } from "./glovebox_modules.mjs";
 import { CellPlaces, cellName } from "./glovebox_places.mjs";
+import { followTrust } from "./glovebox_trust.mjs";
 import { withoutTypeImports, withoutTypes } from "./glovebox_typescript.mjs";
 
 const asIs = (line, column) => [line, column];
@@ -72,6 +73,7 @@ export class Session {
         if (type === "enter_generation") {
             if (argument.reseed) reseed();
             this.#sandboxEnv.lay(argument.env);
+            followTrust();
         } else if (type === "set_call_env") {
             this.#callEnv.lay(argument);
         } else {
