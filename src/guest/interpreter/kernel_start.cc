@@ -45,7 +45,7 @@ constexpr std::string_view kJavaFlags[] = {
 // Compiled where it is used, once: into a folder of its own first, for others may be at it too.
 constexpr std::string_view kRunJava = R"(set -e
 if [ ! -d "$1/java-classes" ]; then
-    "$2" -nowarn -XDignore.symbol.file -d "$1/java-classes.$$" "$1"/java/*.java
+    "$2" -J-XX:TieredStopAtLevel=1 -J-XX:+UseSerialGC -nowarn -proc:none -XDignore.symbol.file -d "$1/java-classes.$$" "$1"/java/*.java
     mv -T "$1/java-classes.$$" "$1/java-classes" || rm -rf "$1/java-classes.$$"
 fi
 classes=$1/java-classes java=$3
