@@ -191,6 +191,12 @@ class WarmKernelTest : public WarmTest {
         }
         return out;
     }
+    // All that a cell of JavaScript answers.
+    std::string javascript_cell(const std::string& id) {
+        const AgentClient guest = agent_of(record(id).process.pid);
+        return guest.request(49999, "POST", "/execute", R"({"code":"1 + 1","language":"javascript"})", 60s)
+            .value_or("");
+    }
     std::string contexts(const std::string& id) {
         const AgentClient guest = agent_of(record(id).process.pid);
         return guest.request(49999, "GET", "/contexts", "", 60s).value_or("");
@@ -225,7 +231,8 @@ TEST_F(WarmKernelTest, TheKernelHasNoMemoryOfTheExercise) {
         EXPECT_THAT(*answers.begin(), testing::StartsWith("1 ['', "));
         EXPECT_EQ(cell(id, "print(os.environ['E2B_SANDBOX_ID'])"), id + "\n");
         numbers.insert(cell(id, "import random, numpy; print(random.random(), numpy.random.rand())"));
-        EXPECT_EQ(boost::json::parse(contexts(id)).as_array().size(), 1U);
+        EXPECT_EQ(boost::json::parse(contexts(id)).as_array().size(), 2U);  // Python and JavaScript
+        EXPECT_THAT(javascript_cell(id), testing::HasSubstr("\"execution_count\":1}"));
     }
     EXPECT_EQ(answers.size(), 1U) << fmt::format("{}", fmt::join(answers, "\n"));
     EXPECT_EQ(numbers.size(), 3U);
