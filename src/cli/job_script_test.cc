@@ -107,9 +107,10 @@ TEST_F(JobScript, WhatCannotRunSaysSo) {
 
 TEST_F(JobScript, AJobThatIsKilledHasNoEnd) {
     EXPECT_EQ(start({"/bin/sleep", "60"}).exit_code, 0);
-    const std::string pid = *read_file(home_ / ".glovebox-job" / "pid");
-    ASSERT_EQ(::kill(-static_cast<pid_t>(std::stoi(pid)), SIGKILL),
-              0);  // its session: the shell and the command
+    const auto pid = static_cast<pid_t>(std::stoi(*read_file(home_ / ".glovebox-job" / "pid")));
+    // The number is there before the process has a session of its own.
+    for (int i = 0; i < 1000 && ::kill(-pid, 0) != 0; ++i) ::usleep(10'000);
+    ASSERT_EQ(::kill(-pid, SIGKILL), 0);  // its session: the shell and the command
     const RunOutput done = follow(0);
     EXPECT_EQ(done.exit_code, 0);
     EXPECT_EQ(done.out + done.err, "");
