@@ -23,8 +23,8 @@ struct PipeRequest {
 
 // One line of a kernel's answers, understood.
 struct PipeAnswer {
-    enum class Kind { ready, started, message, nothing };
-    Kind kind = Kind::nothing;
+    enum class Kind { ready, started, message };
+    Kind kind = Kind::message;
     std::vector<Message> messages;  // for Kind::message
 };
 

@@ -213,8 +213,6 @@ class PipedKernel::Pipes : public std::enable_shared_from_this<Pipes> {
             case PipeAnswer::Kind::message:
                 for (Message& message : answer->messages) push(std::move(message));
                 break;
-            case PipeAnswer::Kind::nothing:
-                break;
         }
     }
 
