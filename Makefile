@@ -10,8 +10,8 @@ help:            ## Show this list
 setup:           ## Install the Debian packages that are missing
 	@scripts/setup
 
-build: setup     ## Build the programs and the tests
-	@scripts/build
+build: setup     ## Build the programs
+	@scripts/build programs
 
 templates: build ## Make the templates base and code-interpreter-v1, or see that they are up to date
 	@$(DIST)/glovebox template prepare base code-interpreter-v1
@@ -20,7 +20,9 @@ demo: templates  ## Run the main job: unread code reconciles invoices in a machi
 	@scripts/clients
 	@build/venv/bin/python examples/invoice-reconciliation/demo.py
 
-test: templates  ## Run every test
+test: setup      ## Run every test
+	@scripts/build tests
+	@$(DIST)/glovebox template prepare base code-interpreter-v1
 	@scripts/clients
 	@scripts/test
 

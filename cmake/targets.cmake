@@ -1,11 +1,9 @@
 # glovebox_test(<name> SOURCES a_test.cc … LIBS lib …): one GoogleTest program, registered case by case.
 function(glovebox_test name)
-  if(GLOVEBOX_GUEST)
-    return()
-  endif()
   cmake_parse_arguments(ARG "" "" "SOURCES;LIBS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
-  target_link_libraries(${name} PRIVATE ${ARG_LIBS} GTest::gtest GTest::gmock GTest::gtest_main)
+  set_target_properties(${name} PROPERTIES GB_PRECOMPILED tests)
+  target_link_libraries(${name} PRIVATE ${ARG_LIBS} gb_asio GTest::gtest GTest::gmock GTest::gtest_main)
   # The code under test keeps the preset's optimisation; optimising the tests themselves only costs build time.
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O0>)
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
@@ -20,4 +18,18 @@ function(glovebox_fuzz name)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LIBS})
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+endfunction()
+
+# glovebox_guest_program(<name> SOURCES main.cc … LIBS lib …): a program for the inside of a sandbox, of the same objects as
+# the host's. Static, for any root file system: nothing may be looked up at run time, so no NSS and no dlopen. Sanitizers
+# cannot be linked so, and need no such program.
+function(glovebox_guest_program name)
+  if(GLOVEBOX_SANITIZE)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "PRECOMPILED" "SOURCES;LIBS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  set_target_properties(${name} PROPERTIES GB_PRECOMPILED "${ARG_PRECOMPILED}")
+  target_link_libraries(${name} PRIVATE ${ARG_LIBS})
+  target_link_options(${name} PRIVATE -static -s)
 endfunction()

@@ -22,7 +22,7 @@ std::string_view name(TelemetryLog::Level level) {
     return "info";
 }
 
-std::string quoted(std::string_view text) {
+std::string json_text(std::string_view text) {
     return log::json_quote(shortened(text, TelemetryLog::kMaxText));
 }
 
@@ -39,8 +39,8 @@ std::string shortened(std::string_view text, std::size_t limit) {
 void TelemetryLog::add(Level level, std::string_view logger, std::string_view message, const Fields& fields) {
     std::string entry =
         fmt::format(R"({{"sequence":{},"time":{},"level":"{}","message":{},"fields":{{"logger":"{}")",
-                    ++last_, now_ms(), name(level), quoted(message), logger);
-    for (const auto& [key, value] : fields) entry += fmt::format(R"(,"{}":{})", key, quoted(value));
+                    ++last_, now_ms(), name(level), json_text(message), logger);
+    for (const auto& [key, value] : fields) entry += fmt::format(R"(,"{}":{})", key, json_text(value));
     entry += "}}";
     bytes_ += entry.size();
     ring_.push_back(std::move(entry));
