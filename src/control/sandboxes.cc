@@ -355,6 +355,7 @@ std::optional<Destination> Sandboxes::destination(std::string_view id) const {
         case killing:
             return std::nullopt;
     }
+    out.wakes = entry.record.auto_resume;
     out.access_token = entry.access_token;
     out.traffic_token = entry.traffic_token;
     out.mask_request_host = entry.record.mask_request_host;

@@ -51,6 +51,7 @@ struct SandboxView {
 // A sandbox as the ingress sees it, whoever owns it.
 struct Destination {
     enum class State { running, in_transition, asleep } state = State::asleep;
+    bool wakes = false;             // traffic may wake it
     std::string access_token;       // empty: not secured
     std::string traffic_token;      // empty: public
     std::string mask_request_host;  // empty: as the client wrote it

@@ -37,6 +37,7 @@ struct ClientConnection::Impl {
     bool unfinished = false;  // a chunked one without its end
     bool head_request = false;
     bool failed = false;
+    bool heard = false;
     bool upgraded = false;
     std::array<char, 65536> chunk{};
 
@@ -57,6 +58,7 @@ struct ClientConnection::Impl {
             failed = true;
             co_return std::unexpected(broken(ec));
         }
+        heard = heard || n > 0;
         co_return n;
     }
 
@@ -110,6 +112,7 @@ awaitable<Result<ClientConnection>> ClientConnection::connect(tcp::endpoint to,
 awaitable<Status> ClientConnection::start(RequestHead head, std::optional<std::uint64_t> length) {
     Impl& impl = *impl_;
     impl.chunked = !length;
+    impl.heard = false;
     impl.head_request = head.method == "HEAD";
     impl.parser.reset();
     impl.owed = length.value_or(0);
@@ -235,6 +238,10 @@ std::uint64_t ClientConnection::bare_body() const {
 
 void ClientConnection::took_bare(std::uint64_t count) {
     impl_->parser->took_bare(count);
+}
+
+bool ClientConnection::heard() const {
+    return impl_->heard;
 }
 
 bool ClientConnection::reusable() const {

@@ -58,6 +58,8 @@ class ClientConnection {
     awaitable<Result<Response>> request(RequestHead head, std::string_view body,
                                         std::size_t limit = std::size_t{16} << 20);
 
+    // Whether anything of an answer has arrived since start().
+    [[nodiscard]] bool heard() const;
     // True when the last request was sent and its answer read to the end, and the server keeps the connection.
     [[nodiscard]] bool reusable() const;
     // False when the other side has closed an idle connection (or sent what nobody asked for).

@@ -4,6 +4,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "base/clock.h"
+#include "base/file_signature.h"
 
 namespace gb::ingress {
 namespace {
@@ -121,12 +122,35 @@ TEST_F(AdmissionTest, NobodyWakesWhatTheyCouldNotUse) {
         EXPECT_EQ((co_await ask(id, {{"e2b-traffic-access-token", "x"}})).head.status, 403);
         EXPECT_EQ((co_await ask(id, {}, kAgentPort, "/health")).head.status, 502);
         EXPECT_EQ((co_await ask(id, {{"X-Access-Token", "x"}}, kAgentPort, "/health")).head.status, 502);
+        const auto missing = co_await ask(id, {}, kAgentPort, "/files?path=a");
+        EXPECT_EQ(missing.head.status, 403);
+        EXPECT_NE(missing.body.find("X-Access-Token"), std::string::npos);
+        EXPECT_EQ((co_await ask(id, {{"X-Access-Token", "x"}}, kAgentPort, "/files?path=a")).head.status, 403);
+        EXPECT_EQ((co_await ask(id, {}, kAgentPort, "/files?path=a&signature=v1_x")).head.status, 403);
         EXPECT_EQ(sandboxes_->get(team_, id)->record.state, SandboxState::paused);
         co_await ask(id, {{"X-Access-Token", sandboxes_->get(team_, id)->access_token}}, kAgentPort, "/health");
         EXPECT_TRUE(sandboxes_->is_running(id));
         co_await pause(id);
         EXPECT_EQ((co_await ask(id, {{"e2b-traffic-access-token", sandboxes_->get(team_, id)->traffic_token}})).body,
                   "served");
+    });
+}
+
+TEST_F(AdmissionTest, ASignatureOfItsTokenWakesASandboxAndAnExpiredOneDoesNot) {
+    run([&]() -> awaitable<void> {
+        const std::string id = co_await sandbox(light_sleeper());
+        const std::string token = sandboxes_->get(team_, id)->access_token;
+        auto signed_for = [&](std::optional<std::int64_t> until) {
+            std::string target = "/files?path=a&signature=" +
+                                 http::percent_encode(sign_url("a", FileOperation::read, "", token, until));
+            if (until) target += "&signature_expiration=" + std::to_string(*until);
+            return target;
+        };
+        co_await pause(id);
+        EXPECT_EQ((co_await ask(id, {}, kAgentPort, signed_for(5))).head.status, 403);
+        EXPECT_EQ(sandboxes_->get(team_, id)->record.state, SandboxState::paused);
+        co_await ask(id, {}, kAgentPort, signed_for(now_ms() / 1000 + 60));
+        EXPECT_TRUE(sandboxes_->is_running(id));
     });
 }
 

@@ -1,5 +1,6 @@
 #include "ingress/proxy.h"
 
+#include <algorithm>
 #include <array>
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
@@ -8,7 +9,9 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
 
+#include "base/clock.h"
 #include "base/crypto.h"
+#include "base/file_signature.h"
 #include "base/log.h"
 #include "http/forward.h"
 #include "http/pass_body.h"
@@ -50,6 +53,31 @@ http::RequestHead forward_head(const http::Exchange& exchange, const Route& rout
     if (!head.headers.has("X-Forwarded-Proto"))
         head.headers.add("X-Forwarded-Proto", exchange.tls ? "https" : "http");
     return head;
+}
+
+// RFC 9110, 9.2.2: doing it twice is doing it once, and there is no body that is gone with the first try.
+bool can_be_repeated(const http::Exchange& exchange) {
+    static constexpr std::array<std::string_view, 6> kIdempotent{"GET", "HEAD", "OPTIONS", "TRACE", "DELETE", "PUT"};
+    return std::ranges::find(kIdempotent, exchange.head.method) != kIdempotent.end() &&
+           http::body_length(exchange.head.headers) == std::uint64_t{0} &&
+           !http::wants_upgrade(exchange.head.headers);
+}
+
+// Whether a request carries what the agent of this sandbox asks for: the token, or a signature of it.
+bool agent_would_take(const http::Exchange& exchange, const Destination& destination) {
+    if (destination.access_token.empty()) return true;
+    if (constant_time_equal(exchange.head.headers.get("X-Access-Token"), destination.access_token)) return true;
+    const http::Target& target = exchange.target;
+    const std::string* signature = target.find("signature");
+    if (target.path != "/files" || signature == nullptr) return false;
+    const std::string path = target.get("path"), username = target.get("username");
+    const SignedQuery query{.path = path,
+                            .username = username,
+                            .signature = signature,
+                            .expiration = target.find("signature_expiration")};
+    const FileOperation operation =
+        exchange.head.method == "POST" ? FileOperation::write : FileOperation::read;
+    return check_signature(query, operation, destination.access_token, now_ms() / 1000).has_value();
 }
 
 enum class Outcome { complete, upgraded, no_answer, cut };
@@ -120,8 +148,10 @@ awaitable<std::optional<Reply>> Proxy::admit(const http::Exchange& exchange, con
     }
     if (destination->state == Destination::State::running) co_return std::nullopt;
     // Nobody wakes it who could not use it either.
-    const bool may_wake = !agent || destination->access_token.empty() ||
-                          constant_time_equal(headers.get("X-Access-Token"), destination->access_token);
+    const bool may_wake = !agent || agent_would_take(exchange, *destination);
+    // /health needs no token, so there is nothing to refuse: it says that the sandbox does not run.
+    if (!may_wake && destination->wakes && exchange.target.path != "/health")
+        co_return access_refused(route, browser);
     Status woken = co_await sandboxes_.wake(
         route.sandbox_id, may_wake ? Sandboxes::Waking::allowed : Sandboxes::Waking::refused);
     if (woken) co_return std::nullopt;
@@ -132,10 +162,10 @@ awaitable<std::optional<Reply>> Proxy::admit(const http::Exchange& exchange, con
 }
 
 // A service that is just starting has a moment to open its port.
-awaitable<Result<std::unique_ptr<Upstreams::Lease>>> Proxy::reach(const Route& route) {
+awaitable<Result<std::unique_ptr<Upstreams::Lease>>> Proxy::reach(const Route& route, Upstreams::Kept kept) {
     asio::steady_timer pause(co_await asio::this_coro::executor);
     for (auto wait = kFirstRetry;; wait *= 2) {
-        auto lease = co_await upstreams_.acquire(route);
+        auto lease = co_await upstreams_.acquire(route, kept);
         if (lease || lease.error().code != ErrorCode::unavailable || wait > kLastRetry ||
             route.port == kAgentPort || !sandboxes_.is_running(route.sandbox_id))
             co_return lease;
@@ -150,22 +180,29 @@ awaitable<void> Proxy::handle(http::Exchange& exchange, Route route) {
         co_return co_await send_reply(exchange, reserved_path());
     if (auto refused = co_await admit(exchange, route, browser))
         co_return co_await send_reply(exchange, *refused);
-    auto lease = co_await reach(route);
-    if (!lease) {
-        bool gone = lease.error().code == ErrorCode::not_found || !sandboxes_.is_running(route.sandbox_id);
-        co_return co_await send_reply(
-            exchange, gone ? sandbox_not_found(route.sandbox_id, browser) : port_not_open(route, browser));
+    // A service may close a kept connection at any moment. What cannot be repeated never goes out on one; what can be is
+    // sent again on a new one. The agent keeps its own for longer than the ingress does (upstreams.cc).
+    const bool repeatable = can_be_repeated(exchange);
+    auto kept = repeatable || route.port == kAgentPort ? Upstreams::Kept::allowed : Upstreams::Kept::refused;
+    for (;; kept = Upstreams::Kept::refused) {
+        auto lease = co_await reach(route, kept);
+        if (!lease) {
+            bool gone =
+                lease.error().code == ErrorCode::not_found || !sandboxes_.is_running(route.sandbox_id);
+            co_return co_await send_reply(
+                exchange, gone ? sandbox_not_found(route.sandbox_id, browser) : port_not_open(route, browser));
+        }
+        // It may have ended while the connection was made; from here on a cut finds the lease.
+        const std::optional<Destination> destination = sandboxes_.destination(route.sandbox_id);
+        if (!destination || destination->state != Destination::State::running)
+            co_return co_await send_reply(exchange, sandbox_not_found(route.sandbox_id, browser));
+        const std::string mask = route.port == kAgentPort ? std::string() : destination->mask_request_host;
+        if (co_await pass(exchange, route, mask, *std::move(lease), repeatable) == Passed::answered) co_return;
     }
-    // It may have ended while the connection was made; from here on a cut finds the lease.
-    const std::optional<Destination> destination = sandboxes_.destination(route.sandbox_id);
-    if (!destination || destination->state != Destination::State::running)
-        co_return co_await send_reply(exchange, sandbox_not_found(route.sandbox_id, browser));
-    const std::string mask = route.port == kAgentPort ? std::string() : destination->mask_request_host;
-    co_await pass(exchange, route, mask, *std::move(lease));
 }
 
-awaitable<void> Proxy::pass(http::Exchange& exchange, const Route& route, const std::string& host_mask,
-                            std::unique_ptr<Upstreams::Lease> lease) {
+awaitable<Proxy::Passed> Proxy::pass(http::Exchange& exchange, const Route& route, const std::string& host_mask,
+                                     std::unique_ptr<Upstreams::Lease> lease, bool repeatable) {
     using namespace asio::experimental::awaitable_operators;
     http::ClientConnection& upstream = lease->connection();
     const bool upgrade = http::wants_upgrade(exchange.head.headers);
@@ -181,31 +218,33 @@ awaitable<void> Proxy::pass(http::Exchange& exchange, const Route& route, const 
     switch (outcome) {
         case Outcome::complete:
             upstreams_.give_back(std::move(lease));
-            co_return;
+            co_return Passed::answered;
         case Outcome::upgraded: {
             std::string from_client, from_sandbox;
             http::strip_hop_by_hop(upgraded.headers, true);
             auto client = co_await exchange.response.upgrade(std::move(upgraded), from_client);
-            if (!client) co_return;
+            if (!client) co_return Passed::answered;
             http::TcpStream sandbox(upstream.take_socket(from_sandbox));
             lease->track(&sandbox, client->get());
             co_await sandbox.write(asio::buffer(from_client));
             co_await (*client)->write(asio::buffer(from_sandbox));
             co_await (copy(**client, sandbox) && copy(sandbox, **client));
             lease->track(nullptr, nullptr);
-            co_return;
+            co_return Passed::answered;
         }
         case Outcome::no_answer: {
+            if (repeatable && lease->kept() && !lease->was_cut() && !upstream.heard()) co_return Passed::unheard;
             const bool browser = is_browser(exchange.head.headers.get("User-Agent"));
             bool gone = lease->was_cut() || !sandboxes_.is_running(route.sandbox_id);
             co_await send_reply(exchange, gone ? sandbox_not_found(route.sandbox_id, browser)
                                                : port_not_open(route, browser));
-            co_return;
+            co_return Passed::answered;
         }
         case Outcome::cut:
-            exchange.response.abort();
-            co_return;
+            break;
     }
+    exchange.response.abort();
+    co_return Passed::answered;
 }
 
 }  // namespace gb::ingress

@@ -21,9 +21,13 @@ class Proxy {
   private:
     // Nothing: the request may pass. Waits while the sandbox is in a transition, and wakes it if it wakes on traffic.
     http::awaitable<std::optional<Reply>> admit(const http::Exchange& exchange, const Route& route, bool browser);
-    http::awaitable<Result<std::unique_ptr<Upstreams::Lease>>> reach(const Route& route);
-    http::awaitable<void> pass(http::Exchange& exchange, const Route& route, const std::string& host_mask,
-                               std::unique_ptr<Upstreams::Lease> lease);
+    http::awaitable<Result<std::unique_ptr<Upstreams::Lease>>> reach(const Route& route, Upstreams::Kept kept);
+    enum class Passed {
+        answered,  // in whatever way: the exchange is over
+        unheard,   // nothing came back on a kept connection: the service may not even have seen the request
+    };
+    http::awaitable<Passed> pass(http::Exchange& exchange, const Route& route, const std::string& host_mask,
+                                 std::unique_ptr<Upstreams::Lease> lease, bool repeatable);
 
     Sandboxes& sandboxes_;
     Upstreams upstreams_;

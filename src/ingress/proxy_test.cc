@@ -1,5 +1,7 @@
 #include "ingress/proxy_fixture.h"
 
+#include <map>
+
 #include <boost/asio/read.hpp>
 #include <boost/asio/read_until.hpp>
 #include <boost/asio/write.hpp>
@@ -10,7 +12,6 @@ namespace gb::ingress {
 namespace {
 
 TEST_F(ProxyTest, PassesRequestsBothWaysAndKeepsTheConnection) {
-    int connections = 0;
     std::set<unsigned short> peers;
     serve([&](Exchange& e) -> awaitable<void> {
         peers.insert(e.peer.port());
@@ -18,7 +19,6 @@ TEST_F(ProxyTest, PassesRequestsBothWaysAndKeepsTheConnection) {
         EXPECT_FALSE(e.head.headers.has("X-API-Key"));
         EXPECT_TRUE(e.head.headers.has("X-Forwarded-For"));
         co_await e.response.send(201, {{"X-Seen", e.head.target}}, *body + "!");
-        ++connections;
     });
     run([&]() -> awaitable<void> {
         std::string id = co_await sandbox();
@@ -32,8 +32,63 @@ TEST_F(ProxyTest, PassesRequestsBothWaysAndKeepsTheConnection) {
             EXPECT_EQ(response->head.headers.get("X-Seen"), "/a?b=%20c");
             EXPECT_EQ(response->body, "hello!");
         }
+        peers.clear();
+        for (int i = 0; i < 3; ++i) {
+            auto response = co_await connection.request(head("GET", "/a", id), "");
+            EXPECT_TRUE(response);
+        }
         EXPECT_EQ(peers.size(), 1U) << "the connection into the sandbox was not reused";
     });
+}
+
+// A service that answers one request on each connection, keeps it, and closes it when the next one arrives.
+TEST_F(ProxyTest, WhatAServiceDidNotHearIsRepeatedOrNeverSentOnAConnectionThatMayBeStale) {
+    http::tcp::acceptor acceptor(io_, {asio::ip::make_address("127.0.0.1"), 0});
+    service_port_ = acceptor.local_endpoint().port();
+    int unheard = 0;
+    auto serve_one = [&](http::tcp::socket socket) -> awaitable<void> {
+        std::string input;
+        auto [ec, n] = co_await asio::async_read_until(socket, asio::dynamic_buffer(input), "\r\n\r\n",
+                                                       asio::as_tuple(asio::use_awaitable));
+        if (ec) co_return;
+        if (input.find("Content-Length: 1\r\n") != std::string::npos && input.size() == n)
+            co_await asio::async_read(socket, asio::dynamic_buffer(input), asio::transfer_exactly(1),
+                                      asio::use_awaitable);
+        const std::string text = input.substr(0, input.find(' ')) + input.substr(n);
+        co_await asio::async_write(
+            socket,
+            asio::buffer("HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(text.size()) + "\r\n\r\n" + text),
+            asio::use_awaitable);
+        std::array<char, 1> more{};
+        auto [again, got] =
+            co_await socket.async_read_some(asio::buffer(more), asio::as_tuple(asio::use_awaitable));
+        if (!again) ++unheard;
+    };
+    asio::co_spawn(
+        io_,
+        [&]() -> awaitable<void> {
+            for (;;) {
+                auto [ec, socket] = co_await acceptor.async_accept(asio::as_tuple(asio::use_awaitable));
+                if (ec) co_return;
+                asio::co_spawn(io_, serve_one(std::move(socket)), asio::detached);
+            }
+        },
+        asio::detached);
+    run([&]() -> awaitable<void> {
+        const std::string id = co_await sandbox();
+        auto connection = co_await client();
+        for (int i = 0; i < 4; ++i)
+            for (const auto& [method, body] : std::initializer_list<std::pair<const char*, const char*>>{
+                     {"GET", ""}, {"PUT", "x"}, {"POST", "y"}, {"POST", ""}, {"DELETE", ""}}) {
+                auto response = co_await connection.request(head(method, "/", id), body);
+                EXPECT_TRUE(response);
+                if (!response) co_return;
+                EXPECT_EQ(response->head.status, 200) << method;
+                EXPECT_EQ(response->body, std::string(method) + body);
+            }
+        EXPECT_GT(unheard, 0) << "no kept connection was tried";
+    });
+    acceptor.close();
 }
 
 TEST_F(ProxyTest, StreamsWithoutWaitingForTheEnd) {
@@ -306,6 +361,8 @@ TEST_F(ProxyTest, Http2ReachesTheSandboxAsHttp1) {
             EXPECT_EQ(client[post].headers["x-proto"], "https");
             EXPECT_EQ(client[post].error, 0U);
         }
+        peers.clear();
+        for (int i = 0; i < 3; ++i) co_await client.answer(client.request("GET", "/a", route));
         EXPECT_EQ(peers.size(), 1U) << "the connection into the sandbox was not reused";
         const auto wait = client.request("GET", "/wait", route);
         co_await client.until([&] { return client[wait].status == 200; });

@@ -64,6 +64,16 @@ Reply token_refused(const Route& route, BadToken what, bool browser) {
     return {403, kJson, message_json(route, message, 403)};
 }
 
+Reply access_refused(const Route& route, bool browser) {
+    constexpr std::string_view kMessage =
+        "The sandbox is paused, and only a request with its access token in the header 'X-Access-Token', or a valid "
+        "signature, resumes it";
+    if (browser)
+        return page(403, "Access Refused",
+                    fmt::format("Sandbox {}, port {}: {}.", route.sandbox_id, route.port, kMessage));
+    return {403, kJson, message_json(route, kMessage, 403)};
+}
+
 Reply not_ready(const Route& route, const Error& error, bool browser) {
     const int status = http_status(error.code);
     // What a machine's failure says is for the operator's log.

@@ -20,6 +20,8 @@ Reply sandbox_not_found(const std::string& sandbox_id, bool browser);
 Reply port_not_open(const Route& route, bool browser);
 enum class BadToken { missing, invalid };
 Reply token_refused(const Route& route, BadToken what, bool browser);
+// A request to the agent of a sandbox that sleeps, which the agent would refuse.
+Reply access_refused(const Route& route, bool browser);
 // A sandbox that could not be woken, or is on its way to another state.
 Reply not_ready(const Route& route, const Error& error, bool browser);
 Reply reserved_path();

@@ -11,8 +11,8 @@ constexpr std::size_t kIdlePerPort = 32;
 
 }  // namespace
 
-Upstreams::Lease::Lease(Upstreams& owner, Route route, http::ClientConnection connection)
-    : owner_(owner), route_(std::move(route)), connection_(std::move(connection)) {
+Upstreams::Lease::Lease(Upstreams& owner, Route route, http::ClientConnection connection, bool kept)
+    : owner_(owner), route_(std::move(route)), connection_(std::move(connection)), kept_(kept) {
     owner_.sandboxes_[route_.sandbox_id].leases.insert(this);
 }
 
@@ -33,19 +33,20 @@ void Upstreams::Lease::cut() {
         if (stream != nullptr) stream->close();
 }
 
-boost::asio::awaitable<Result<std::unique_ptr<Upstreams::Lease>>> Upstreams::acquire(Route route) {
+boost::asio::awaitable<Result<std::unique_ptr<Upstreams::Lease>>> Upstreams::acquire(Route route, Kept kept) {
     auto found = sandboxes_.find(route.sandbox_id);
-    if (found != sandboxes_.end()) {
+    if (kept == Kept::allowed && found != sandboxes_.end()) {
         auto& idle = found->second.idle[route.port];
         while (!idle.empty()) {
             Idle candidate = std::move(idle.back());
             idle.pop_back();
             if (now_ms() - candidate.since_ms < kIdleLimitMs && candidate.connection.still_open())
-                co_return std::make_unique<Lease>(*this, std::move(route), std::move(candidate.connection));
+                co_return std::make_unique<Lease>(*this, std::move(route), std::move(candidate.connection),
+                                                   true);
         }
     }
     GB_CO_TRY_ASSIGN(auto socket, co_await node_.connect(route.sandbox_id, route.port));
-    co_return std::make_unique<Lease>(*this, std::move(route), http::ClientConnection(std::move(socket)));
+    co_return std::make_unique<Lease>(*this, std::move(route), http::ClientConnection(std::move(socket)), false);
 }
 
 void Upstreams::give_back(std::unique_ptr<Lease> lease) {

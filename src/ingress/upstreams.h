@@ -26,7 +26,7 @@ class Upstreams {
     // A connection in use. Ends in give_back() or by being destroyed, which closes it.
     class Lease {
       public:
-        Lease(Upstreams& owner, Route route, http::ClientConnection connection);
+        Lease(Upstreams& owner, Route route, http::ClientConnection connection, bool kept);
         ~Lease();
         Lease(const Lease&) = delete;
         Lease& operator=(const Lease&) = delete;
@@ -36,6 +36,8 @@ class Upstreams {
         void track(http::Stream* sandbox, http::Stream* client) { raw_ = {sandbox, client}; }
         void cut();
         [[nodiscard]] bool was_cut() const { return cut_; }
+        // It carried requests before: the service may have closed it at the very moment it is used again.
+        [[nodiscard]] bool kept() const { return kept_; }
 
       private:
         friend class Upstreams;
@@ -44,9 +46,11 @@ class Upstreams {
         http::ClientConnection connection_;
         std::array<http::Stream*, 2> raw_{};
         bool cut_ = false;
+        bool kept_;
     };
 
-    boost::asio::awaitable<Result<std::unique_ptr<Lease>>> acquire(Route route);
+    enum class Kept { allowed, refused };
+    boost::asio::awaitable<Result<std::unique_ptr<Lease>>> acquire(Route route, Kept kept);
     // Keeps the connection for the next request if it can carry one.
     void give_back(std::unique_ptr<Lease> lease);
     // Closes everything that leads into that sandbox.
