@@ -16,9 +16,9 @@ build: setup     ## Build the programs
 templates: build ## Make the templates base and code-interpreter-v1, or see that they are up to date
 	@$(DIST)/glovebox template prepare base code-interpreter-v1
 
-demo: templates  ## Run the main job: unread code reconciles invoices in a machine without network
-	@scripts/clients
-	@build/venv/bin/python examples/invoice-reconciliation/demo.py
+demo: setup      ## Run the main job: unread code reconciles invoices in a machine without network
+	@scripts/build demo
+	@$(DIST)/glovebox demo
 
 test: setup      ## Run every test
 	@scripts/build tests
@@ -27,7 +27,7 @@ test: setup      ## Run every test
 	@scripts/test
 
 serve: templates ## Keep a server running on port 3000
-	@ln -sfn "$$(realpath $(DIST)/glovebox)" /usr/local/bin/glovebox
+	@echo "In another terminal: PATH=$$(realpath $(DIST)):\$$PATH; eval \"\$$(glovebox env)\""
 	@exec $(DIST)/glovebox serve
 
 bench: templates ## Measure, with ratios to floors taken in the same run

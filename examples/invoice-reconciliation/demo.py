@@ -1,5 +1,6 @@
-"""The main job, from nothing to evidence: starts a server, runs the unread script in a sandbox without network, shows what
-happened where, destroys the sandbox, and keeps everything in a folder that can be handed over."""
+"""What `glovebox demo` does, driven by the official Python client as any program of yours would: starts a server, runs the
+unread script in a sandbox without network, shows what happened where, destroys the sandbox, and keeps everything in a
+folder that can be handed over (demo-output/<time>, or the one that is named as an argument)."""
 import contextlib
 import datetime
 import json
@@ -45,7 +46,7 @@ class Report:
 
 @contextlib.contextmanager
 def server(data: Path, log: Path):
-    """A server of its own, on a free port, with the templates that `make templates` has prepared."""
+    """A server of its own, on a free port, with the templates that are prepared already."""
     templates = os.environ.get("GLOVEBOX_TEMPLATES_DIR", "/var/lib/glovebox/templates")
     with open(log, "w") as err:
         process = subprocess.Popen([GLOVEBOX, "serve", "--port", "0", "--data-dir", str(data), "--templates-dir", templates],
@@ -140,8 +141,9 @@ def main() -> int:
     if os.geteuid() != 0:
         print("demo: run as root: machines and network namespaces need it", file=sys.stderr)
         return 1
-    folder = ROOT / "demo-output" / datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
-    folder.mkdir(parents=True)
+    named = ROOT / "demo-output" / datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else named
+    folder.mkdir(parents=True, exist_ok=True)
     report = Report(folder)
     report.say("Glovebox demo: an agent's script that nobody has read reconciles 200 invoices in a closed machine")
     make(folder)

@@ -87,6 +87,28 @@ std::string sha256(std::string_view data) {
     return out;
 }
 
+struct Sha256::State {
+    SHA256_CTX context{};
+};
+
+Sha256::Sha256() : state_(std::make_unique<State>()) {
+    SHA256_Init(&state_->context);
+}
+Sha256::~Sha256() = default;
+Sha256::Sha256(Sha256&&) noexcept = default;
+Sha256& Sha256::operator=(Sha256&&) noexcept = default;
+
+void Sha256::update(std::string_view piece) {
+    SHA256_Update(&state_->context, piece.data(), piece.size());
+}
+
+std::string Sha256::finish() {
+    std::string out(SHA256_DIGEST_LENGTH, '\0');
+    SHA256_Final(reinterpret_cast<unsigned char*>(out.data()), &state_->context);
+    SHA256_Init(&state_->context);
+    return out;
+}
+
 std::string sha256_hex(std::string_view data) {
     return to_hex(sha256(data));
 }

@@ -1,6 +1,7 @@
 // Hashes, MACs and encodings. Wraps OpenSSL; bytes in, bytes out.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +10,20 @@ namespace gb {
 
 std::string sha256(std::string_view data);  // 32 bytes
 std::string sha256_hex(std::string_view data);
+// The same of data that comes in pieces.
+class Sha256 {
+  public:
+    Sha256();
+    ~Sha256();
+    Sha256(Sha256&&) noexcept;
+    Sha256& operator=(Sha256&&) noexcept;
+    void update(std::string_view piece);
+    std::string finish();  // 32 bytes; then it begins anew
+
+  private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
 std::string hmac_sha256(std::string_view key, std::string_view data);  // 32 bytes
 
 // Takes the same time wherever two strings of equal length differ.

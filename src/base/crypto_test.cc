@@ -49,5 +49,13 @@ TEST(Ids, HaveTheirShapes) {
     EXPECT_NE(random_id(20), random_id(20));
 }
 
+TEST(Crypto, PiecesHaveTheHashOfTheWhole) {
+    Sha256 hash;
+    for (const char* piece : {"", "a", "bc", ""}) hash.update(piece);
+    EXPECT_EQ(hash.finish(), sha256("abc"));
+    hash.update("abcd");
+    EXPECT_EQ(hash.finish(), sha256("abcd"));
+}
+
 }  // namespace
 }  // namespace gb

@@ -20,6 +20,7 @@ void add_snapshot(CLI::App& app, Action& run);
 void add_job(CLI::App& app, Action& run);
 void add_operator(CLI::App& app, Action& run);  // team, key, usage, disk, plan, node
 void add_events(CLI::App& app, Action& run);    // event, webhook
+void add_demo(CLI::App& app, Action& run);
 void add_doctor(CLI::App& app, Action& run);
 void add_prove(CLI::App& app, Action& run);
 

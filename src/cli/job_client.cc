@@ -103,12 +103,12 @@ awaitable<Result<json::array>> JobClient::list(std::string path) {
 
 http::RequestHead JobClient::agent_head(const JobSandbox& sandbox, std::string path,
                                         std::string_view content_type) const {
-    http::RequestHead head{"POST",
+    http::RequestHead head{content_type.empty() ? "GET" : "POST",
                            std::move(path),
                            {{"Host", place_.sandbox_host},
                             {"E2b-Sandbox-Id", sandbox.id},
-                            {"E2b-Sandbox-Port", std::to_string(kAgentPort)},
-                            {"Content-Type", std::string(content_type)}}};
+                            {"E2b-Sandbox-Port", std::to_string(kAgentPort)}}};
+    if (!content_type.empty()) head.headers.add("Content-Type", std::string(content_type));
     if (!sandbox.token.empty()) head.headers.add("X-Access-Token", sandbox.token);
     if (!sandbox.user.empty())
         head.headers.add("Authorization", "Basic " + base64_encode(sandbox.user + ":"));
@@ -143,6 +143,16 @@ awaitable<Status> JobClient::upload(JobSandbox sandbox, Upload file) {
     GB_CO_TRY_ASSIGN(std::string body, co_await connection->read_all(std::size_t{1} << 20));
     if (head.status / 100 != 2) co_return refused(head.status, body);
     co_return Status{};
+}
+
+awaitable<Result<std::string>> JobClient::download(JobSandbox sandbox, std::string path, std::size_t limit) {
+    GB_CO_TRY_ASSIGN(Watched connection, co_await Watched::connect(place_.endpoint));
+    connection.expect_within(kAnswerLimit);
+    GB_CO_TRY_ASSIGN(
+        auto response,
+        co_await connection->request(agent_head(sandbox, "/files?path=" + http::percent_encode(path), ""), "", limit));
+    if (response.head.status / 100 != 2) co_return refused(response.head.status, response.body);
+    co_return std::move(response.body);
 }
 
 awaitable<Result<int>> JobClient::run(JobSandbox sandbox, std::string message,

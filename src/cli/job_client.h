@@ -36,6 +36,8 @@ class JobClient {
     boost::asio::awaitable<Result<boost::json::array>> list(std::string path);
 
     boost::asio::awaitable<Status> upload(JobSandbox sandbox, Upload file);
+    // The content of a file in the sandbox; too_large when it has more than `limit` bytes.
+    boost::asio::awaitable<Result<std::string>> download(JobSandbox sandbox, std::string path, std::size_t limit);
 
     // Runs a command in the sandbox and hands on what it prints; its exit code. An error of `on_event` ends
     // it with that. `limit`: after that the command is killed, and this is deadline_exceeded.
@@ -49,6 +51,7 @@ class JobClient {
   private:
     boost::asio::awaitable<Result<http::ClientConnection::Response>> ask(std::string method, std::string path,
                                                                          std::string body);
+    // Of a POST; without a content type of a GET.
     [[nodiscard]] http::RequestHead agent_head(const JobSandbox& sandbox, std::string path,
                                                std::string_view content_type) const;
 

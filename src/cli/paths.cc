@@ -18,11 +18,15 @@ fs::path from_env(const char* name, fs::path otherwise) {
     return value != nullptr && *value != '\0' ? fs::path(value) : std::move(otherwise);
 }
 
+fs::path program_dir() {
+    std::error_code ec;
+    return fs::read_symlink("/proc/self/exe", ec).parent_path();
+}
+
 }  // namespace
 
 NodeOptions default_node_options() {
-    std::error_code ec;
-    fs::path here = fs::read_symlink("/proc/self/exe", ec).parent_path();
+    const fs::path here = program_dir();
     NodeOptions out;
     out.data_dir = from_env("GLOVEBOX_DATA_DIR", out.data_dir);
     out.cache_dir = from_env("GLOVEBOX_CACHE_DIR", out.cache_dir);
@@ -30,6 +34,10 @@ NodeOptions default_node_options() {
     out.images_dir = first_that_exists({here / "images", "/usr/share/glovebox/images"});
     out.guest_dir = first_that_exists({here / "guest", "/usr/lib/glovebox/guest"});
     return out;
+}
+
+fs::path examples_dir() {
+    return first_that_exists({program_dir() / "examples", "/usr/share/glovebox/examples"});
 }
 
 void add_data_dir(CLI::App& command, NodeOptions& options) {

@@ -13,6 +13,8 @@ namespace gb::cli {
 // GLOVEBOX_TEMPLATES_DIR), then beside the program, then
 // the system's places.
 NodeOptions default_node_options();
+// The folder of the examples, beside the program or in the system's place.
+std::filesystem::path examples_dir();
 void add_data_dir(CLI::App& command, NodeOptions& options);
 void add_templates_dir(CLI::App& command, NodeOptions& options);
 void add_node_dirs(CLI::App& command, NodeOptions& options);

@@ -43,4 +43,9 @@ void ProgressLine::update(double fraction, std::string_view step, std::string_vi
     fmt::print(stderr, "\r\033[K{}", text.substr(0, 150));
 }
 
+void ProgressLine::clear() {
+    if (drawn_ && terminal_) fmt::print(stderr, "\r\033[K");
+    drawn_ = false;
+}
+
 }  // namespace gb::cli

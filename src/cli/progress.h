@@ -13,6 +13,7 @@ class ProgressLine {
     explicit ProgressLine(std::string title);
     ~ProgressLine();  // ends the line
     void update(double fraction, std::string_view step, std::string_view detail);
+    void clear();  // takes what it wrote off a terminal
 
   private:
     std::string title_;

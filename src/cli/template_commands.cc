@@ -1,11 +1,12 @@
 #include <fmt/format.h>
 
+#include "base/clock.h"
 #include "base/log.h"
+#include "cli/archive_commands.h"
 #include "cli/commands.h"
 #include "cli/paths.h"
-#include "cli/progress.h"
+#include "cli/prepare_template.h"
 #include "image/definition.h"
-#include "node/template_builder.h"
 
 namespace gb::cli {
 namespace {
@@ -18,13 +19,7 @@ int prepare(const NodeOptions& options, std::vector<std::string> names, bool for
     }
     TemplateBuilder builder(options);
     for (const std::string& name : names) {
-        Result<Prepared> prepared = fail(ErrorCode::internal, "");
-        {
-            ProgressLine line("template " + name);
-            prepared = builder.prepare(
-                name, [&](const image::Progress& p) { line.update(p.fraction, p.step, p.detail); },
-                force ? Reuse::never : Reuse::when_unchanged);
-        }
+        auto prepared = prepare_template(builder, name, force ? Reuse::never : Reuse::when_unchanged);
         if (!prepared) return complain(prepared.error());
         const Manifest& m = prepared->stored.manifest;
         fmt::print("template {} {}: {} CPU, {} MiB memory, {} MiB disk, {}, build {}\n", m.info.name,
@@ -48,11 +43,13 @@ int list(const NodeOptions& options, bool json) {
         fmt::print("{}]\n", out);
         return 0;
     }
-    fmt::print("{:<24}{:<22}{:>4}{:>12}{:>12}  {}\n", "NAME", "ID", "CPU", "MEMORY MIB", "DISK MIB", "RUNS ON");
+    fmt::print("{:<24}{:<22}{:>4}{:>12}{:>12}  {:<8}{}\n", "NAME", "ID", "CPU", "MEMORY MIB", "DISK MIB", "RUNS ON",
+               "ORIGIN");
     for (const StoredTemplate& stored : *all) {
         const Manifest& m = stored.manifest;
-        fmt::print("{:<24}{:<22}{:>4}{:>12}{:>12}  {}\n", m.info.name, m.info.id, m.info.cpu_count, m.info.memory_mib,
-                   m.info.disk_mib, engine::accelerator_name(m.accelerator));
+        fmt::print("{:<24}{:<22}{:>4}{:>12}{:>12}  {:<8}{} {}\n", m.info.name, m.info.id, m.info.cpu_count,
+                   m.info.memory_mib, m.info.disk_mib, engine::accelerator_name(m.accelerator),
+                   m.imported_ms != 0 ? "imported" : "made here", rfc3339(m.arrived_ms()).substr(0, 10));
     }
     return 0;
 }
@@ -60,7 +57,7 @@ int list(const NodeOptions& options, bool json) {
 }  // namespace
 
 void add_template(CLI::App& app, Action& run) {
-    CLI::App* group = app.add_subcommand("template", "Prepare and list templates");
+    CLI::App* group = app.add_subcommand("template", "Prepare, list, export and import templates");
     group->require_subcommand(1);
     auto options = std::make_shared<NodeOptions>(default_node_options());
 
@@ -83,6 +80,8 @@ void add_template(CLI::App& app, Action& run) {
     add_templates_dir(*list_command, *options);
     list_command->add_flag("--json", *json, "As JSON");
     list_command->callback([&run, options, json] { run = [options, json] { return list(*options, *json); }; });
+
+    add_archive_commands(*group, run);
 }
 
 }  // namespace gb::cli

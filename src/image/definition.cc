@@ -25,11 +25,6 @@ bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-bool valid_name(std::string_view s) {
-    return !s.empty() && s.size() <= 63 && (is_lower(s[0]) || is_digit(s[0])) &&
-           std::ranges::all_of(s, [](char c) { return is_lower(c) || is_digit(c) || c == '-'; });
-}
-
 // Debian policy 5.6.1.
 bool valid_package(std::string_view s) {
     return s.size() >= 2 && (is_lower(s[0]) || is_digit(s[0])) && std::ranges::all_of(s, [](char c) {
@@ -137,7 +132,7 @@ class Fields {
 };
 
 Result<TemplateDefinition> load(const fs::path& images, std::string_view name, int depth) {
-    if (!valid_name(name))
+    if (!is_definition_name(name))
         return fail(ErrorCode::invalid_argument,
                     fmt::format("'{}' is not a valid template name: use a-z, 0-9 and -, at most 63", name));
     const fs::path folder = images / name;
@@ -203,6 +198,11 @@ Result<TemplateDefinition> load(const fs::path& images, std::string_view name, i
 }
 
 }  // namespace
+
+bool is_definition_name(std::string_view s) {
+    return !s.empty() && s.size() <= 63 && (is_lower(s[0]) || is_digit(s[0])) &&
+           std::ranges::all_of(s, [](char c) { return is_lower(c) || is_digit(c) || c == '-'; });
+}
 
 Result<TemplateDefinition> load_definition(const fs::path& images, std::string_view name) {
     return load(images, name, 0);

@@ -43,6 +43,9 @@ struct TemplateDefinition {
     std::map<std::string, std::string> env;
 };
 
+// Small letters, digits and '-', at most 63; no '-' in front.
+bool is_definition_name(std::string_view name);
+
 // invalid_argument names the file, the line and the field; not_found when there is no such definition.
 Result<TemplateDefinition> load_definition(const std::filesystem::path& images, std::string_view name);
 

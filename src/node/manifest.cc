@@ -9,6 +9,11 @@ namespace {
 
 constexpr int kFormat = 1;
 
+json::object write_processor(const engine::Processor& p) {
+    return {{"vendor", p.vendor}, {"family", p.family}, {"model", p.model}, {"name", p.name},
+            {"flags", json::array(p.flags.begin(), p.flags.end())}};
+}
+
 }  // namespace
 
 std::string write_manifest(const Manifest& m) {
@@ -33,6 +38,9 @@ std::string write_manifest(const Manifest& m) {
                                         {"default_user", m.default_user},
                                         {"workdir", m.workdir},
                                         {"env", std::move(env)}};
+    if (m.processor) out["processor"] = write_processor(*m.processor);
+    if (m.tsc_khz != 0) out["tsc_khz"] = m.tsc_khz;
+    if (m.imported_ms != 0) out["imported_ms"] = m.imported_ms;
     if (m.boots) out["boots"] = true;
     if (!m.image_build.empty()) out["image_build"] = m.image_build;
     if (m.saved)
@@ -89,12 +97,22 @@ Result<Manifest> parse_manifest(std::string_view text) {
             if (item.value().is_string()) m.env.emplace(item.key(), item.value().get_string());
     if (const json::value* image = o.if_contains("image_build"); image != nullptr && image->is_string())
         m.image_build = image->get_string();
+    if (o.contains("tsc_khz")) m.tsc_khz = static_cast<unsigned>(number_of("tsc_khz"));
+    if (o.contains("imported_ms")) m.imported_ms = number_of("imported_ms");
     if (const json::value* boots = o.if_contains("boots"); boots != nullptr) m.boots = *boots == true;
     if (const json::value* saved = o.if_contains("saved"); saved != nullptr && saved->is_object()) {
         from = &saved->get_object();
         m.saved = SavedMemory{static_cast<std::uint64_t>(number_of("state_bytes")), text_of("state_sha256"),
                               static_cast<std::uint64_t>(number_of("memory_bytes")),
                               static_cast<std::uint32_t>(number_of("memory_checksum"))};
+    }
+    if (const json::value* processor = o.if_contains("processor"); processor != nullptr && processor->is_object()) {
+        from = &processor->get_object();
+        m.processor = engine::Processor{text_of("vendor"), static_cast<int>(number_of("family")),
+                                        static_cast<int>(number_of("model")), text_of("name"), {}};
+        if (const json::value* flags = from->if_contains("flags"); flags != nullptr && flags->is_array())
+            for (const json::value& flag : flags->get_array())
+                if (flag.is_string()) m.processor->flags.emplace_back(flag.get_string());
     }
     if (!missing.empty()) return fail(ErrorCode::data_loss, fmt::format("the manifest lacks '{}'", missing));
     return m;

@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "engine/engine.h"
+#include "engine/processor.h"
 #include "node/node.h"
 
 namespace gb {
@@ -29,6 +30,10 @@ struct Manifest {
     std::string vmm_version;
     engine::Accelerator accelerator = engine::Accelerator::tcg;
     std::string accelerator_reason;  // for people
+    // Under KVM: the processor that it was captured on, and the speed of its time stamp counter. Builds of older versions
+    // do not say.
+    std::optional<engine::Processor> processor;
+    unsigned tsc_khz = 0;
     std::string guest_kernel;
     std::string command_line;
     std::string start_cmd;  // what runs in it from the start; empty: nothing
@@ -39,6 +44,10 @@ struct Manifest {
     std::string image_build;  // the build that image belongs to; empty: this one
     std::optional<SavedMemory> saved;
     bool boots = false;  // nothing was saved but its disk
+    std::int64_t imported_ms = 0;  // when it came from another machine; 0: it was made here
+
+    // When it came to this machine. Of two builds of a name the later one counts.
+    [[nodiscard]] std::int64_t arrived_ms() const { return imported_ms != 0 ? imported_ms : info.created_ms; }
 
     // What names the bytes of the memory image.
     [[nodiscard]] const std::string& image_id() const { return image_build.empty() ? info.build_id : image_build; }

@@ -33,6 +33,22 @@ TEST(Manifest, ReadsWhatItWrites) {
     EXPECT_EQ(write_manifest(*read), write_manifest(example()));
 }
 
+TEST(Manifest, KnowsTheProcessorAndWhereItCameFrom) {
+    Manifest m = example();
+    EXPECT_EQ(m.arrived_ms(), m.info.created_ms);
+    m.processor = engine::Processor{"GenuineIntel", 6, 85, "Xeon", {"avx", "sse"}};
+    m.tsc_khz = 2'600'000;
+    m.imported_ms = 1'800'000'000'000;
+    auto read = parse_manifest(write_manifest(m));
+    ASSERT_TRUE(read) << read.error().message;
+    EXPECT_EQ(read->processor, m.processor);
+    EXPECT_EQ(read->tsc_khz, 2'600'000U);
+    EXPECT_EQ(read->arrived_ms(), 1'800'000'000'000);
+    std::string text = write_manifest(m);
+    text.replace(text.find("\"vendor\""), 8, "\"other1\"");
+    EXPECT_EQ(parse_manifest(text).error().code, ErrorCode::data_loss);
+}
+
 TEST(Manifest, ASnapshotKnowsItsImageAndWhatWasSaved) {
     Manifest m = example();
     EXPECT_EQ(m.image_id(), "build");

@@ -9,13 +9,14 @@
 #include "base/file.h"
 #include "base/ids.h"
 #include "base/log.h"
-#include "engine/microvm/accelerator_probe.h"
 #include "engine/microvm/overlay.h"
 #include "image/command_line.h"
+#include "image/definition_hash.h"
 #include "image/initramfs.h"
 #include "image/kernel.h"
 #include "image/rootfs.h"
 #include "net/slot.h"
+#include "node/accelerator_check.h"
 #include "node/agent_client.h"
 #include "node/guest_link.h"
 
@@ -32,7 +33,7 @@ constexpr std::chrono::minutes kBootLimit{4};
 constexpr std::chrono::minutes kReadyLimit{5};
 
 // Building the images is most of the way; the rest of the bar belongs to boot and capture.
-constexpr double kImageShare = 0.8;
+constexpr double kKernelShare = 0.1, kImageShare = 0.8;
 
 class Steps {
   public:
@@ -92,24 +93,19 @@ Status keep(const fs::path& from, const fs::path& to) {
     return ec ? Status(fail_errno(ec.value(), "chmod " + to.string())) : Status();
 }
 
-// Other builds of the same name, and what builders that were killed left. Machines that still run from a build keep
-// its files open.
-void remove_older(const fs::path& folder, const TemplateInfo& keep) {
+// What builders that were killed left.
+void remove_abandoned(const fs::path& folder) {
     std::error_code ec;
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder, ec)) {
-        if (entry.path().filename() == keep.build_id) continue;
-        auto text = read_file(entry.path() / "manifest.json");
-        auto manifest = text ? parse_manifest(*text) : Result<Manifest>(std::unexpected(text.error()));
-        bool abandoned = entry.path().filename().string().starts_with(".build-");
-        if (abandoned || (manifest && manifest->info.name == keep.name)) (void)remove_tree(entry.path());
-    }
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder, ec))
+        if (entry.path().filename().string().starts_with(".build-")) (void)remove_tree(entry.path());
 }
 
 }  // namespace
 
 struct TemplateBuilder::Inputs {
     image::TemplateDefinition definition;
-    image::RootfsImage rootfs;
+    std::string rootfs_hash;
+    image::RootfsImage rootfs;  // built once it is known to be needed
     image::GuestKernel kernel;
     fs::path initrd;
     engine::AcceleratorChoice accelerator;
@@ -125,12 +121,9 @@ TemplateBuilder::~TemplateBuilder() = default;
 Status TemplateBuilder::open() {
     if (machinery_) return {};
     GB_TRY(make_dirs(store_.folder()));
-    // A server may run in the data folder: builders have one of their own in it, one builder at a time.
-    const fs::path folder = options_.data_dir / "builder";
-    GB_TRY_ASSIGN(lock_, lock_folder(folder, Busy::wait));
-    GB_TRY_ASSIGN(std::string instance, instance_of(folder));
-    GB_TRY_ASSIGN(Machinery machinery, open_machinery(folder, instance));
-    machinery_ = std::make_unique<Machinery>(std::move(machinery));
+    GB_TRY_ASSIGN(BuilderMachinery opened, open_builder_machinery(options_));
+    lock_ = std::move(opened.lock);
+    machinery_ = std::make_unique<Machinery>(std::move(opened.machinery));
     return {};
 }
 
@@ -138,28 +131,23 @@ Result<TemplateBuilder::Inputs> TemplateBuilder::gather(const std::string& name,
     Steps steps(progress);
     Inputs in;
     GB_TRY_ASSIGN(in.definition, image::load_definition(options_.images_dir, name));
-    GB_TRY_ASSIGN(in.rootfs, image::build_rootfs(in.definition, options_.cache_dir, steps.part(0, kImageShare - 0.1)));
-    GB_TRY_ASSIGN(in.kernel, image::prepare_kernel(options_.cache_dir, steps.part(kImageShare - 0.1, kImageShare)));
+    GB_TRY_ASSIGN(in.rootfs_hash, image::definition_hash(in.definition));
+    GB_TRY_ASSIGN(in.kernel, image::prepare_kernel(options_.cache_dir, steps.part(0, kKernelShare)));
     GB_TRY(open());
 
     std::vector<image::GuestFile> files{{options_.guest_dir / "glovebox-agent", "glovebox-agent"}};
     if (in.definition.start_cmd.find("glovebox-interpreter") != std::string::npos)
-        for (const char* name : {"glovebox-interpreter", "glovebox-entropy.node"})
-            files.push_back({options_.guest_dir / name, name});
+        for (const char* program : {"glovebox-interpreter", "glovebox-entropy.node"})
+            files.push_back({options_.guest_dir / program, program});
     GB_TRY(make_dirs(options_.data_dir / "builder"));
     in.initrd = options_.data_dir / "builder" / fmt::format("initrd-{}.img", name);
     GB_TRY(image::build_initramfs(in.kernel, options_.guest_dir / "glovebox-init", files, in.initrd));
 
     image::CommandLine hardware;
     hardware.extra = {fmt::format("glovebox.ip={}/30", kGuestAddress), fmt::format("glovebox.gw={}", kGuestGateway)};
-    engine::ProbeOptions probe;
-    probe.kernel = {in.kernel.vmlinuz, in.initrd, image::kernel_command_line(hardware)};
-    probe.jail.uid = machine_uid(machinery_->network->tag(), 4095);
-    probe.jail.gid = probe.jail.uid;
-    probe.jail.cgroup_name = "probe";
-    probe.state_folder = options_.data_dir / "builder";
-    steps.say("look for hardware virtualisation", kImageShare);
-    in.accelerator = engine::probe_accelerator(*machinery_->engine, probe);
+    steps.say("look for hardware virtualisation", kKernelShare);
+    in.accelerator = check_accelerator(*machinery_, builder_folder(options_),
+                                       {in.kernel.vmlinuz, in.initrd, image::kernel_command_line(hardware)});
     image::CommandLine line = hardware;
     if (in.accelerator.accelerator == engine::Accelerator::tcg) {
         line.processor = image::Processor::emulated;
@@ -170,7 +158,7 @@ Result<TemplateBuilder::Inputs> TemplateBuilder::gather(const std::string& name,
     GB_TRY_ASSIGN(std::string initrd, read_file(in.initrd));
     const image::TemplateDefinition& d = in.definition;
     std::string text = fmt::format(
-        "{}\n{}\n{}\n{}\n{} {} {}\n{}\n{}\n{}\n{}\n{}\n{}\n", kKeyFormat, in.rootfs.hash, in.kernel.version,
+        "{}\n{}\n{}\n{}\n{} {} {}\n{}\n{}\n{}\n{}\n{}\n{}\n", kKeyFormat, in.rootfs_hash, in.kernel.version,
         sha256_hex(initrd), d.cpu_count, d.memory_mib, d.disk_mib, d.start_cmd, d.ready_cmd, d.default_user, d.workdir,
         engine::accelerator_name(in.accelerator.accelerator), machinery_->engine->vmm_root().id);
     for (const auto& [key, value] : d.env) text += fmt::format("{}={}\n", key, value);
@@ -257,6 +245,8 @@ Result<Prepared> TemplateBuilder::prepare(const std::string& name, const Progres
         manifest.info.id = have.manifest.info.id;  // a name keeps its id over builds
         if (have.manifest.key == in.key && reuse == Reuse::when_unchanged) return Prepared{have, true};
     }
+    const Steps steps(progress);
+    GB_TRY_ASSIGN(in.rootfs, image::build_rootfs(in.definition, options_.cache_dir, steps.part(kKernelShare, kImageShare)));
     manifest.info.name = name;
     manifest.info.build_id = random_uuid();
     manifest.info.cpu_count = in.definition.cpu_count;
@@ -268,6 +258,10 @@ Result<Prepared> TemplateBuilder::prepare(const std::string& name, const Progres
     manifest.vmm_version = machinery_->engine->vmm_root().version.text();
     manifest.accelerator = in.accelerator.accelerator;
     manifest.accelerator_reason = in.accelerator.reason;
+    if (manifest.accelerator == engine::Accelerator::kvm) {  // an emulated machine knows neither
+        GB_TRY_ASSIGN(manifest.processor, engine::this_processor());
+        manifest.tsc_khz = image::measure_tsc_khz();
+    }
     manifest.guest_kernel = in.kernel.release;
     manifest.command_line = in.command_line;
     manifest.start_cmd = in.definition.start_cmd;
@@ -286,7 +280,8 @@ Result<Prepared> TemplateBuilder::prepare(const std::string& name, const Progres
     std::error_code ec;
     fs::rename(building, final_folder, ec);
     if (ec) return fail_errno(ec.value(), "rename to " + final_folder.string());
-    remove_older(store_.folder(), manifest.info);
+    remove_abandoned(store_.folder());
+    remove_other_builds(store_.folder(), manifest.info);
     return Prepared{{std::move(manifest), final_folder}, false};
 }
 

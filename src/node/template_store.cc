@@ -46,7 +46,7 @@ Result<std::vector<StoredTemplate>> TemplateStore::list() {
         found.push_back(*std::move(build));
     }
     std::ranges::sort(found, [](const StoredTemplate& a, const StoredTemplate& b) {
-        return a.manifest.info.created_ms > b.manifest.info.created_ms;
+        return a.manifest.arrived_ms() > b.manifest.arrived_ms();
     });
     templates_.clear();
     for (StoredTemplate& build : found) {
@@ -71,6 +71,16 @@ Result<StoredTemplate> TemplateStore::find_build(std::string_view build_id) cons
     if (!is_build_id(build_id) || !fs::is_directory(folder_ / build_id, ec))
         return fail(ErrorCode::not_found, fmt::format("template build '{}' not found", build_id));
     return read_build(folder_ / build_id);
+}
+
+void remove_other_builds(const fs::path& folder, const TemplateInfo& keep) {
+    std::error_code ec;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder, ec)) {
+        if (entry.path().filename() == keep.build_id) continue;
+        auto text = read_file(entry.path() / "manifest.json");
+        auto manifest = text ? parse_manifest(*text) : Result<Manifest>(std::unexpected(text.error()));
+        if (manifest && manifest->info.name == keep.name) (void)remove_tree(entry.path());
+    }
 }
 
 }  // namespace gb

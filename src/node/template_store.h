@@ -1,6 +1,6 @@
 // The captured templates on this machine: <folder>/<build id>/{disk.img,memory.img,state.bin,overlay.qcow2,
-// manifest.json}. A build folder appears whole by a rename and is never changed; a newer build of the same name
-// replaces the older one for new sandboxes.
+// manifest.json}. A build folder appears whole by a rename and is never changed; of builds of the same name new sandboxes
+// use the one that came last, whether it was made here or imported.
 #pragma once
 
 #include <filesystem>
@@ -34,16 +34,19 @@ struct StoredTemplate {
 // Names of folders too: small letters, digits and '-'.
 bool is_build_id(std::string_view id);
 
+// Removes the other builds of the name. Machines that still run from one keep its files open.
+void remove_other_builds(const std::filesystem::path& folder, const TemplateInfo& keep);
+
 class TemplateStore {
   public:
     explicit TemplateStore(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-    // The newest build of each name. Reads the folder again when it changed. A folder that cannot be read is logged
+    // The latest build of each name. Reads the folder again when it changed. A folder that cannot be read is logged
     // and left out.
     Result<std::vector<StoredTemplate>> list();
     // By id or name; not_found.
     Result<StoredTemplate> find(std::string_view id_or_name);
-    // One build, whether or not there is a newer one; not_found. Looks at the disk.
+    // One build, whether or not there is a later one; not_found. Looks at the disk.
     [[nodiscard]] Result<StoredTemplate> find_build(std::string_view build_id) const;
 
     [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }

@@ -11,8 +11,10 @@ namespace {
 class TemplateStoreTest : public ::testing::Test {
   protected:
     void TearDown() override { ASSERT_TRUE(remove_tree(dir_)); }
-    void add(const std::string& name, const std::string& build, std::int64_t created, bool whole = true) {
+    void add(const std::string& name, const std::string& build, std::int64_t created, bool whole = true,
+             std::int64_t imported = 0) {
         Manifest m;
+        m.imported_ms = imported;
         m.info = {"id-" + name, name, build, 1, 512, 4096, created};
         ASSERT_TRUE(make_dirs(dir_ / build));
         for (const char* file : {"disk.img", "memory.img", "overlay.qcow2"})
@@ -36,6 +38,29 @@ TEST_F(TemplateStoreTest, TheNewestBuildOfANameCounts) {
     EXPECT_EQ(store.find("base")->manifest.info.build_id, "b2");
     EXPECT_EQ(store.find("id-other")->manifest.info.name, "other");
     EXPECT_EQ(store.find("none").error().code, ErrorCode::not_found);
+}
+
+TEST_F(TemplateStoreTest, AnImportedBuildCountsFromWhenItCame) {
+    add("base", "b1", 5);
+    add("base", "b2", 2, true, 6);
+    TemplateStore store(dir_);
+    EXPECT_EQ(store.find("base")->manifest.info.build_id, "b2");
+    add("base", "b3", 7);
+    EXPECT_EQ(store.find("base")->manifest.info.build_id, "b3");
+}
+
+TEST_F(TemplateStoreTest, OtherBuildsOfANameAreRemovedAndNothingElse) {
+    add("base", "b1", 1);
+    add("base", "b2", 2);
+    add("other", "o1", 3);
+    TemplateInfo keep;
+    keep.name = "base";
+    keep.build_id = "b2";
+    remove_other_builds(dir_, keep);
+    TemplateStore store(dir_);
+    EXPECT_EQ(store.list()->size(), 2U);
+    EXPECT_FALSE(std::filesystem::exists(dir_ / "b1"));
+    EXPECT_EQ(store.find("base")->manifest.info.build_id, "b2");
 }
 
 TEST_F(TemplateStoreTest, ABuildThatIsNotWholeIsLeftOut) {

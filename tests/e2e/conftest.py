@@ -24,15 +24,18 @@ sys.path.insert(0, str(ROOT / "examples/invoice-reconciliation"))
 class Server:
     """One glovebox process."""
 
-    def __init__(self, *arguments: str, data: Path | None = None, prefix: tuple[str, ...] = ()):
+    def __init__(self, *arguments: str, data: Path | None = None, prefix: tuple[str, ...] = (),
+                 templates: Path | str = TEMPLATES):
         self.data = data or Path(tempfile.mkdtemp(prefix="glovebox-e2e-"))
         self.arguments = arguments
+        self.templates = templates
         self.prefix = prefix  # of the command line, such as one that enters a namespace
         self.process = None
         self.start()
 
     def command(self) -> list[str]:
-        return [*self.prefix, GLOVEBOX, "serve", "--port", "0", "--data-dir", str(self.data), "--templates-dir", TEMPLATES, *self.arguments]
+        return [*self.prefix, GLOVEBOX, "serve", "--port", "0", "--data-dir", str(self.data), "--templates-dir", str(self.templates),
+                *self.arguments]
 
     def start(self) -> None:
         with open(self.data / "log", "a") as log:

@@ -70,6 +70,32 @@ Status put(const fs::path& root, const std::string& inside, std::string_view dat
     return {};
 }
 
+// Everything that belongs into a root, and what names it.
+struct Parts {
+    std::map<std::string, std::string> data;  // path inside to content
+    VmmIdentity identity;
+};
+
+Result<Parts> read_parts(const VmmFiles& files) {
+    std::error_code ec;
+    if (!fs::exists(files.qemu, ec))
+        return fail(ErrorCode::not_found,
+                    fmt::format("{} is not installed (package qemu-system-x86)", files.qemu.string()));
+    Parts out;
+    GB_TRY_ASSIGN(RunOutput version, run_checked({files.qemu.string(), "--version"}));
+    GB_TRY_ASSIGN(out.identity.version, parse_qemu_version(version.out));
+    GB_TRY_ASSIGN(Contents contents, collect(files));
+    std::string summary = fmt::format("layout {}\n", kLayout);
+    for (const auto& [inside, outside] : contents) {
+        GB_TRY_ASSIGN(std::string bytes, read_file(outside));
+        summary += fmt::format("{} {}\n", sha256_hex(bytes), inside);
+        out.data.emplace(inside, std::move(bytes));
+    }
+    summary += fmt::format("{} {}\n", sha256_hex(vmm_shim()), kShim);
+    out.identity.id = sha256_hex(summary).substr(0, 24);
+    return out;
+}
+
 }  // namespace
 
 std::string QemuVersion::text() const {
@@ -107,33 +133,25 @@ std::vector<fs::path> parse_loader_list(std::string_view output) {
     return {out.begin(), out.end()};
 }
 
+Result<VmmIdentity> identify_vmm(const VmmFiles& files) {
+    GB_TRY_ASSIGN(Parts parts, read_parts(files));
+    return std::move(parts.identity);
+}
+
 Result<VmmRoot> prepare_vmm_root(const fs::path& folder, const VmmFiles& files) {
+    GB_TRY_ASSIGN(const Parts parts, read_parts(files));
     std::error_code ec;
-    if (!fs::exists(files.qemu, ec))
-        return fail(ErrorCode::not_found,
-                    fmt::format("{} is not installed (package qemu-system-x86)", files.qemu.string()));
     VmmRoot root;
     root.binary = kVmmBinary;
-    GB_TRY_ASSIGN(RunOutput version, run_checked({files.qemu.string(), "--version"}));
-    GB_TRY_ASSIGN(root.version, parse_qemu_version(version.out));
-    GB_TRY_ASSIGN(Contents contents, collect(files));
-
-    std::map<std::string, std::string> data;
-    std::string summary = fmt::format("layout {}\n", kLayout);
-    for (const auto& [inside, outside] : contents) {
-        GB_TRY_ASSIGN(std::string bytes, read_file(outside));
-        summary += fmt::format("{} {}\n", sha256_hex(bytes), inside);
-        data.emplace(inside, std::move(bytes));
-    }
-    summary += fmt::format("{} {}\n", sha256_hex(vmm_shim()), kShim);
-    root.id = sha256_hex(summary).substr(0, 24);
+    root.id = parts.identity.id;
+    root.version = parts.identity.version;
     root.path = folder / root.id;
     if (root.version < QemuVersion{8, 2, 0}) root.environment.push_back(fmt::format("LD_PRELOAD={}", kShim));
     if (fs::is_directory(root.path, ec)) return root;
 
     const fs::path temporary = folder / (root.id + ".tmp-" + random_id(8));
     auto build = [&]() -> Status {
-        for (const auto& [inside, bytes] : data)
+        for (const auto& [inside, bytes] : parts.data)
             GB_TRY(put(temporary, inside, bytes, inside.starts_with(kJailRoms) ? 0444 : 0555));
         GB_TRY(put(temporary, kShim, vmm_shim(), 0555));
         for (const char* mount_point : kMountPoints) GB_TRY(put(temporary, mount_point, {}, 0444));

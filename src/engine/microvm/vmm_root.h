@@ -41,6 +41,13 @@ struct VmmRoot {
     std::vector<std::string> environment;
 };
 
+// What prepare_vmm_root() would make of the installed files, without making it. not_found when QEMU is not installed.
+struct VmmIdentity {
+    std::string id;
+    QemuVersion version;
+};
+Result<VmmIdentity> identify_vmm(const VmmFiles& files = {});
+
 // Makes the root below `folder` (for instance <data>/vmm), or finds it there. not_found when QEMU is not
 // installed.
 Result<VmmRoot> prepare_vmm_root(const std::filesystem::path& folder, const VmmFiles& files = {});
