@@ -22,13 +22,15 @@ namespace asio = boost::asio;
 namespace json = boost::json;
 constexpr std::chrono::seconds kLimit{120};
 
-asio::awaitable<Result<std::string>> exchange(asio::ip::tcp::endpoint where, http::RequestHead head,
-                                              std::string body) {
+using Response = http::ClientConnection::Response;
+
+asio::awaitable<Result<Response>> exchange(asio::ip::tcp::endpoint where, http::RequestHead head,
+                                           std::string body) {
     GB_CO_TRY_ASSIGN(auto connection,
                      co_await http::ClientConnection::connect(where, std::chrono::seconds(5)));
     GB_CO_TRY_ASSIGN(auto response,
                      co_await connection.request(std::move(head), body, std::size_t{256} << 20));
-    if (response.head.status / 100 == 2) co_return std::move(response.body);
+    if (response.head.status / 100 == 2) co_return std::move(response);
     co_return fail(code_from_http(response.head.status),
                    message_of_answer(response.head.status, response.body));
 }
@@ -141,15 +143,17 @@ std::string message_of_answer(int status, std::string_view body) {
     return fmt::format("the server answered {}", status);
 }
 
-Result<std::string> call_api_text(const ServerAddress& server, const std::string& method,
-                                  const std::string& path, const std::string& body) {
+namespace {
+
+Result<Response> call_once(const ServerAddress& server, const std::string& method, const std::string& path,
+                           const std::string& body) {
     GB_TRY_ASSIGN(ServerPlace place, resolve_server(server.url));
     asio::io_context io(1);
     http::RequestHead head = head_of(server, place, method, path);
     if (!body.empty()) head.headers.add("Content-Type", "application/json");
-    std::optional<Result<std::string>> result;
+    std::optional<Result<Response>> result;
     asio::co_spawn(io, exchange(place.endpoint, std::move(head), body),
-                   [&](const std::exception_ptr& failure, Result<std::string> value) {
+                   [&](const std::exception_ptr& failure, Result<Response> value) {
                        if (failure) std::rethrow_exception(failure);
                        result = std::move(value);
                    });
@@ -161,14 +165,32 @@ Result<std::string> call_api_text(const ServerAddress& server, const std::string
     return *std::move(result);
 }
 
+}  // namespace
+
+Result<std::string> call_api_text(const ServerAddress& server, const std::string& method,
+                                  const std::string& path, const std::string& body) {
+    GB_TRY_ASSIGN(Response response, call_once(server, method, path, body));
+    return std::move(response.body);
+}
+
 Result<json::value> call_api(const ServerAddress& server, const std::string& method, const std::string& path,
                              const std::string& body) {
-    GB_TRY_ASSIGN(std::string text, call_api_text(server, method, path, body));
-    if (text.empty()) return json::value();
-    boost::system::error_code ec;
-    json::value value = json::parse(text, ec);
-    if (ec) return fail(ErrorCode::internal, "the server's answer is not JSON");
-    return value;
+    json::value all;
+    for (std::string page = path;;) {
+        GB_TRY_ASSIGN(Response response, call_once(server, method, page, body));
+        if (response.body.empty()) return all;
+        boost::system::error_code ec;
+        json::value value = json::parse(response.body, ec);
+        if (ec) return fail(ErrorCode::internal, "the server's answer is not JSON");
+        if (all.is_null())
+            all = std::move(value);
+        else if (all.is_array() && value.is_array())
+            for (json::value& item : value.get_array()) all.get_array().push_back(std::move(item));
+        const std::string_view token = response.head.headers.get("X-Next-Token");
+        if (method != "GET" || token.empty() || !all.is_array()) return all;
+        page = path + (path.find('?') == std::string::npos ? "?nextToken=" : "&nextToken=") +
+               http::percent_encode(token);
+    }
 }
 
 Status stream_api(const ServerAddress& server, const std::string& path,

@@ -41,7 +41,8 @@ std::string message_of_answer(int status, std::string_view body);
 // The body of the answer as it came.
 Result<std::string> call_api_text(const ServerAddress& server, const std::string& method,
                                   const std::string& path, const std::string& body = "");
-// The JSON answer; null when it has no body. The server's own error message on failure.
+// The JSON answer; null when it has no body. A list that comes in pages is read to its end. The server's own error
+// message on failure.
 Result<boost::json::value> call_api(const ServerAddress& server, const std::string& method,
                                     const std::string& path, const std::string& body = "");
 

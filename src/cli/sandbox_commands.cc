@@ -11,11 +11,12 @@
 namespace gb::cli {
 namespace {
 
-constexpr std::array kSandboxes{Column{"ID", "sandboxID"}, Column{"TEMPLATE", "alias"},
+constexpr std::array kSandboxes{Column{"ID", "sandboxID"}, Column{"TEMPLATE", "alias"}, Column{"STATE", "state"},
                                 Column{"STARTED", "startedAt"}, Column{"ENDS", "endAt"}};
 constexpr std::array kForks{Column{"ID", "sandbox.sandboxID"}, Column{"ERROR", "error.message"}};
 struct Options : AskOptions {
     std::string id;
+    std::string state;  // that are listed; empty: all
     bool without_memory = false;
     int count = 1;
     int timeout_s = 300;
@@ -38,10 +39,12 @@ void add_sandbox(CLI::App& app, Action& run) {
         return command;
     };
     const auto nothing = [](auto&) { return std::string(); };
-    add("list", "List running sandboxes", false, [options] {
-        return ask(*options, "GET", "/v2/sandboxes",
+    add("list", "List sandboxes, running and paused", false, [options] {
+        return ask(*options, "GET", "/v2/sandboxes" + (options->state.empty() ? "" : "?state=" + options->state),
                    [](auto& answer) { return format_table(kSandboxes, answer); });
-    });
+    })
+        ->add_option("--state", options->state, "Only these: running or paused  [all]")
+        ->check(CLI::IsMember({"running", "paused"}));
     add("info", "What is known of a sandbox", true,
         [options] { return ask(*options, "GET", path_of("/sandboxes/{}", options->id), format_object); });
     add("isolation", "What really runs a sandbox", true, [options] {

@@ -38,7 +38,7 @@ void add_snapshot(CLI::App& app, Action& run) {
     create->add_option("--name", options->name,
                        "Name for it, with an optional :tag; the same again replaces it");
 
-    CLI::App* list = add_asking(*group, "list", "List the newest 100 snapshots", options, run, [options] {
+    CLI::App* list = add_asking(*group, "list", "List snapshots, the newest first", options, run, [options] {
         std::string path = "/snapshots";
         if (!options->id.empty()) path += "?sandboxID=" + http::percent_encode(options->id);
         return ask(*options, "GET", path, [](auto& answer) { return format_table(kSnapshots, answer); });

@@ -66,6 +66,9 @@ TEST_F(SnapshotsTest, NamesTagsAndListing) {
         EXPECT_EQ(listed().size(), 3U);
         EXPECT_EQ(listed({.name = "mine"}).size(), 2U);
         EXPECT_EQ(listed({.name = "one/mine:v2"}), Ids{"one/mine:v2"});
+        EXPECT_EQ(listed({.name = "mine:v2"}), Ids{"one/mine:v2"});
+        EXPECT_EQ(listed({.name = "Mine:default"}), Ids{"one/mine:default"});
+        EXPECT_TRUE(listed({.name = "mine:v3"}).empty());
         EXPECT_EQ(listed({.name = unnamed}), Ids{unnamed});
         EXPECT_EQ(listed({.sandbox_id = other}), Ids{"one/mine:v2"});
         EXPECT_TRUE(listed({.name = "no-such"}).empty());

@@ -95,17 +95,30 @@ awaitable<Result<SandboxView>> Sandboxes::connect(Team team, std::string id, std
                    fmt::format("Sandbox \"{}\" is being paused or resumed; try again", id));
 }
 
+// Of several at once one does the work; whoever found it not running yet shares that one's result.
 awaitable<Result<SandboxView>> Sandboxes::resume(Team team, std::string id, std::int64_t timeout_s) {
-    GB_CO_TRY(check_lifetime(options_.plans.of(team.plan), timeout_s));
-    GB_CO_TRY_ASSIGN(auto entry, find(team, id));
-    if (entry->record.state == pausing) co_await settle(entry);
-    if (entry->record.state == killing) co_return no_such_sandbox(id);
-    if (entry->record.state != paused)
-        co_return fail(ErrorCode::failed_precondition, fmt::format("Sandbox \"{}\" is already running", id));
-    GB_CO_TRY(co_await resume_entry(entry, static_cast<int>(timeout_s)));
-    SandboxView out = view(*entry);
-    out.resumed = true;
-    co_return out;
+    const Plan& plan = options_.plans.of(team.plan);
+    GB_CO_TRY(check_lifetime(plan, timeout_s));
+    for (bool overlaps = false;; overlaps = true) {
+        GB_CO_TRY_ASSIGN(auto entry, find(team, id));
+        if (entry->record.state == killing) co_return no_such_sandbox(id);
+        if (entry->record.state == running) {
+            if (!overlaps)
+                co_return fail(ErrorCode::failed_precondition, fmt::format("Sandbox \"{}\" is already running", id));
+            const std::int64_t wanted = end_of(entry->record, plan, timeout_s);
+            if (wanted > entry->record.ends_ms) GB_CO_TRY(co_await move_end(entry, wanted, Direction::only_later));
+        } else if (entry->record.state == paused) {
+            Status woken = co_await resume_entry(entry, static_cast<int>(timeout_s));
+            if (!woken && woken.error().code == ErrorCode::aborted) continue;  // by somebody else
+            if (!woken) co_return std::unexpected(woken.error());
+        } else {
+            co_await settle(entry);
+            continue;
+        }
+        SandboxView out = view(*entry);
+        out.resumed = true;
+        co_return out;
+    }
 }
 
 awaitable<Status> Sandboxes::set_timeout(Team team, std::string id, std::int64_t timeout_s) {
@@ -131,22 +144,35 @@ awaitable<Status> Sandboxes::extend(Team team, std::string id, std::int64_t time
     co_return Status{};
 }
 
+// Of several at once one does the work; whoever found it not paused yet shares that one's result.
 awaitable<Status> Sandboxes::pause(Team team, std::string id, PauseMode mode, Guest guest) {
-    GB_CO_TRY_ASSIGN(auto entry, find(team, id));
-    if (entry->record.state == resuming) co_await settle(entry);
-    if (entry->record.state == killing) co_return no_such_sandbox(id);
-    if (entry->record.state != running)
-        co_return fail(ErrorCode::failed_precondition,
-                       fmt::format("Sandbox \"{}\" is already {}", id, to_string(entry->record.state)));
-    if (guest == Guest::must_answer && !co_await node_.telemetry(entry->record.id, 0))
-        co_return fail(ErrorCode::unavailable,
-                       fmt::format("the guest of sandbox \"{}\" does not answer; it runs on", id));
-    Turn turn = co_await take_turn(entry);
-    if (entry->record.state == killing) co_return no_such_sandbox(id);
-    if (entry->record.state != running)
-        co_return fail(ErrorCode::failed_precondition,
-                       fmt::format("Sandbox \"{}\" is already {}", id, to_string(entry->record.state)));
-    co_return co_await pause_entry(entry, mode, std::move(turn));
+    bool overlaps = false;
+    // What is left to say of a sandbox that does not run.
+    auto paused_already = [&](const Entry& entry) -> Status {
+        if (entry.record.state == killing) return no_such_sandbox(id);
+        if (!overlaps)
+            return fail(ErrorCode::failed_precondition,
+                        fmt::format("Sandbox \"{}\" is already {}", id, to_string(entry.record.state)));
+        if (entry.record.paused_with_memory == (mode == PauseMode::with_memory)) return {};
+        return fail(ErrorCode::failed_precondition,
+                    fmt::format("Sandbox \"{}\" was paused {} its memory by another request meanwhile", id,
+                                entry.record.paused_with_memory ? "with" : "without"));
+    };
+    for (;;) {
+        GB_CO_TRY_ASSIGN(auto entry, find(team, id));
+        if (is_transition(entry->record.state) && entry->record.state != killing) {
+            overlaps = true;
+            co_await settle(entry);
+            continue;
+        }
+        if (entry->record.state != running) co_return paused_already(*entry);
+        overlaps = true;
+        if (guest == Guest::must_answer && !co_await node_.telemetry(entry->record.id, 0))
+            co_return fail(ErrorCode::unavailable,
+                           fmt::format("the guest of sandbox \"{}\" does not answer; it runs on", id));
+        Turn turn = co_await take_turn(entry);
+        if (entry->record.state == running) co_return co_await pause_entry(entry, mode, std::move(turn));
+    }
 }
 
 awaitable<Status> Sandboxes::pause_entry(EntryPtr entry, PauseMode mode, Turn turn) {

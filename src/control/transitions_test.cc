@@ -55,20 +55,71 @@ TEST_F(TransitionsTest, APausedSandboxIsDurableListedAndWakesWithItsIdentity) {
     });
 }
 
-TEST_F(TransitionsTest, OfSeveralPausesOneWins) {
+TEST_F(TransitionsTest, PausesAtOnceAllSucceedAndPauseItOnce) {
     node_.pause_delay_ms = 50;
     run([&]() -> awaitable<void> {
         const std::string id = co_await create();
-        int ok = 0, refused = 0;
-        for (int i = 0; i < 4; ++i)
+        int ended = 0, ok = 0, other = 0;
+        for (int i = 0; i < 5; ++i)
             asio::co_spawn(io_, sandboxes_->pause(team_, id, PauseMode::with_memory),
                            [&](const std::exception_ptr&, Status status) {
+                               ++ended;
                                if (status) ++ok;
-                               if (code(status) == ErrorCode::failed_precondition) ++refused;
+                               EXPECT_EQ(sandboxes_->get(team_, id)->record.state, SandboxState::paused);
                            });
-        co_await sleep(200);
-        EXPECT_EQ(ok, 1);
-        EXPECT_EQ(refused, 3);
+        // What this one asks for is not what happens.
+        asio::co_spawn(io_, sandboxes_->pause(team_, id, PauseMode::filesystem_only),
+                       [&](const std::exception_ptr&, Status status) {
+                           ++ended;
+                           if (code(status) == ErrorCode::failed_precondition) ++other;
+                       });
+        while (ended < 6) co_await sleep(5);
+        EXPECT_EQ(ok, 5);
+        EXPECT_EQ(other, 1);
+        EXPECT_EQ(gone_, std::vector<std::string>{id});
+        EXPECT_EQ(code(co_await sandboxes_->pause(team_, id, PauseMode::with_memory)), ErrorCode::failed_precondition);
+    });
+}
+
+TEST_F(TransitionsTest, APauseThatWaitedForOneThatFailedIsDoneAnew) {
+    node_.pause_delay_ms = 50;
+    run([&]() -> awaitable<void> {
+        const std::string id = co_await create();
+        node_.pause_error = Error(ErrorCode::unavailable, "no room");
+        int failed = 0, ended = 0;
+        for (int i = 0; i < 2; ++i)
+            asio::co_spawn(io_, sandboxes_->pause(team_, id, PauseMode::with_memory),
+                           [&](const std::exception_ptr&, Status status) {
+                               ++ended;
+                               if (!status) ++failed;
+                               node_.pause_error.reset();
+                           });
+        while (ended < 2) co_await sleep(5);
+        EXPECT_EQ(failed, 1);
+        EXPECT_EQ(sandboxes_->get(team_, id)->record.state, SandboxState::paused);
+    });
+}
+
+TEST_F(TransitionsTest, ResumesAtOnceAllSucceedWhenItRuns) {
+    node_.create_delay_ms = 40;
+    run([&]() -> awaitable<void> {
+        const std::string id = co_await create();
+        co_await sandboxes_->pause(team_, id, PauseMode::with_memory);
+        int ended = 0, ok = 0;
+        for (int i = 0; i < 5; ++i)
+            asio::co_spawn(io_, sandboxes_->resume(team_, id, 60 + i),
+                           [&](const std::exception_ptr&, Result<SandboxView> view) {
+                               ++ended;
+                               if (!view) return;
+                               ++ok;
+                               EXPECT_TRUE(view->resumed);
+                               EXPECT_EQ(view->record.state, SandboxState::running);
+                               EXPECT_TRUE(sandboxes_->is_running(id));
+                           });
+        while (ended < 5) co_await sleep(5);
+        EXPECT_EQ(ok, 5);
+        EXPECT_GT(sandboxes_->get(team_, id)->record.ends_ms, now_ms() + 60'000);  // the longest that was asked for
+        EXPECT_EQ((co_await sandboxes_->resume(team_, id, 60)).error().code, ErrorCode::failed_precondition);
     });
 }
 

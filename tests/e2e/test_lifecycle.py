@@ -1,4 +1,5 @@
 """Pausing, waking, ends of lifetimes, and what is told of them, over the bare API (contract 2.6, 7.1 to 7.4)."""
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -30,12 +31,27 @@ def health(server, sandbox: dict, **headers):
     return server.request("GET", "/health", headers={"E2b-Sandbox-Id": sandbox["sandboxID"], "E2b-Sandbox-Port": "49983"} | headers)
 
 
-def test_several_pauses_have_one_winner_and_several_connects_all_win(server, make):
+def test_of_several_pauses_resumes_and_connects_at_once_all_win(server, make):
     sandbox = make()
     path = f"/sandboxes/{sandbox['sandboxID']}"
+    at_once = threading.Barrier(5)
+
+    def five(call):
+        def one():
+            at_once.wait()
+            return call()
+        return [f.result() for f in [pool.submit(one) for _ in range(5)]]
+
+    def resume():
+        status = server.request("POST", f"{path}/resume", {"timeout": 60})[0]
+        return status, state(server, sandbox["sandboxID"])
+
     with ThreadPoolExecutor(5) as pool:
-        paused = [f.result()[0] for f in [pool.submit(server.request, "POST", f"{path}/pause", {}) for _ in range(5)]]
-        assert sorted(paused) == [204, 409, 409, 409, 409]
+        assert [status for status, _, _ in five(lambda: server.request("POST", f"{path}/pause", {}))] == [204] * 5
+        assert server.request("POST", f"{path}/pause", {})[0] == 409
+        assert five(resume) == [(201, "running")] * 5
+        assert server.request("POST", f"{path}/resume", {"timeout": 60})[0] == 409
+        assert server.request("POST", f"{path}/pause", {})[0] == 204
         assert state(server, sandbox["sandboxID"]) == "paused"
         assert health(server, sandbox)[0] == 502
         connected = [f.result() for f in [pool.submit(server.request, "POST", f"/v2{path}/connect", {"timeout": 60}) for _ in range(5)]]

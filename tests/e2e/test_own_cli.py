@@ -38,6 +38,20 @@ def test_pause_resume_and_fork(server, sandbox):
     asked(server, "sandbox", "kill", table[1].split()[0])
 
 
+def test_the_list_of_sandboxes_says_their_state(server, sandbox):
+    def listed(*options: str) -> dict:
+        return {item["sandboxID"]: item["state"] for item in asked(server, "sandbox", "list", *options)}
+
+    assert listed()[sandbox] == listed("--state", "running")[sandbox] == "running"
+    asked(server, "sandbox", "pause", sandbox)
+    assert listed()[sandbox] == listed("--state", "paused")[sandbox] == "paused"
+    assert sandbox not in listed("--state", "running")
+    table = server.cli("sandbox", "list").stdout.splitlines()
+    assert table[0].split() == ["ID", "TEMPLATE", "STATE", "STARTED", "ENDS"]
+    assert "paused" in next(line for line in table if sandbox in line)
+    assert server.cli("sandbox", "list", "--state", "asleep").returncode != 0
+
+
 def test_snapshots(server, sandbox):
     made = asked(server, "snapshot", "create", sandbox, "--name", "kept:v1")
     assert made["snapshotID"] == "default/kept:v1"
