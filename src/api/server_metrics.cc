@@ -13,6 +13,7 @@
 #include <prometheus/text_serializer.h>
 
 #include "base/clock.h"
+#include "base/version.h"
 
 namespace gb::api {
 namespace {
@@ -80,6 +81,12 @@ struct ServerMetrics::Impl {
 };
 
 ServerMetrics::ServerMetrics() : impl_(std::make_unique<Impl>()) {
+    prometheus::BuildGauge()
+        .Name("glovebox_build_info")
+        .Help("1; the label says which version runs")
+        .Register(impl_->registry)
+        .Add({{"version", std::string(version())}})
+        .Set(1);
     impl_->started.Set(static_cast<double>(now_ms()) / 1000);
 }
 

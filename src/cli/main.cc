@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error_table.h"
+#include "base/version.h"
 #include "cli/commands.h"
 
 namespace gb::cli {
@@ -17,7 +18,7 @@ int complain(const Error& error) {
 int main(int argc, char** argv) {
     std::signal(SIGPIPE, SIG_IGN);
     CLI::App app("Glovebox: machines for code that no person has read");
-    app.set_version_flag("--version", "glovebox 0.1.0");
+    app.set_version_flag("--version", fmt::format("glovebox {}", gb::version()));
     app.require_subcommand(1);
     app.get_formatter()->column_width(36);
     gb::cli::Action run;

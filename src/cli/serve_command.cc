@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/open_files.h"
 #include "base/seal.h"
+#include "base/version.h"
 #include "cli/commands.h"
 #include "cli/paths.h"
 #include "cli/server_config.h"
@@ -239,6 +240,7 @@ Status serve(const ServeOptions& options) {
     GB_TRY_ASSIGN(auto templates, node->templates());
     std::string names;
     for (const TemplateInfo& info : templates) names += (names.empty() ? "" : ", ") + info.name;
+    log::info("serving", {{"version", version()}, {"url", url}});
     fmt::print("glovebox is ready on {}\n", url);
     fmt::print("templates: {}\n", names.empty() ? "none yet; run `glovebox template prepare`" : names);
     fmt::print("clients:   eval \"$(glovebox env{})\"\n",
