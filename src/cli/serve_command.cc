@@ -203,7 +203,6 @@ Status serve(const ServeOptions& options) {
                   .connections = [&] { return listening != nullptr ? listening->connections() : 0; },
                   .prices = config.prices,
                   .domain = config.domain,
-                  .webhooks_to_private = config.webhooks_to_private,
                   .admin_token_hash = admin_token_hash});
     http::Server server(io.get_executor(), front_door(api, proxy, sandboxes));
     listening = &server;
@@ -242,8 +241,8 @@ Status serve(const ServeOptions& options) {
     for (const TemplateInfo& info : templates) names += (names.empty() ? "" : ", ") + info.name;
     log::info("serving", {{"version", version()}, {"url", url}});
     fmt::print("glovebox is ready on {}\n", url);
-    fmt::print("templates: {}\n", names.empty() ? "none yet; run `glovebox template prepare`" : names);
-    fmt::print("clients:   eval \"$(glovebox env{})\"\n",
+    fmt::print("templates: {}\n", names.empty() ? "none yet; run `" + called_as() + " template prepare`" : names);
+    fmt::print("clients:   eval \"$({} env{})\"\n", called_as(),
                options.node.data_dir == NodeOptions().data_dir
                    ? ""
                    : " --data-dir " + options.node.data_dir.string());
