@@ -23,6 +23,7 @@ void add_events(CLI::App& app, Action& run);    // event, webhook
 void add_demo(CLI::App& app, Action& run);
 void add_doctor(CLI::App& app, Action& run);
 void add_prove(CLI::App& app, Action& run);
+void add_reclaim(CLI::App& app, Action& run);
 void add_describe(CLI::App& app, Action& run);  // completion, manual; the last, it tells of all others
 
 // One line on standard error; the exit code that belongs to the error.

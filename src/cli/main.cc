@@ -33,6 +33,7 @@ int main(int argc, char** argv) {
     gb::cli::add_prove(app, run);
     gb::cli::add_demo(app, run);
     gb::cli::add_doctor(app, run);
+    gb::cli::add_reclaim(app, run);
     gb::cli::add_describe(app, run);
     CLI11_PARSE(app, argc, argv);
     return run ? run() : 2;
