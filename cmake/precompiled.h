@@ -35,7 +35,7 @@
 #include <fmt/format.h>
 // Instantiated in src/base/format.cc.
 extern template void fmt::detail::vformat_to(buffer<char>&, basic_string_view<char>,
-                                             basic_format_args<FMT_BUFFER_CONTEXT(char)>, locale_ref);
+                                             basic_format_args<format_context>, locale_ref);
 
 // Folders that know neither Asio nor JSON take the above alone.
 #ifndef GB_PRECOMPILED_STD

@@ -10,4 +10,4 @@ template fmt::detail::locale_ref::locale_ref(const std::locale&);
 template auto fmt::detail::locale_ref::get<std::locale>() const -> std::locale;
 template void fmt::detail::buffer<char>::append(const char*, const char*);
 template void fmt::detail::vformat_to(buffer<char>&, basic_string_view<char>,
-                                      basic_format_args<FMT_BUFFER_CONTEXT(char)>, locale_ref);
+                                      basic_format_args<format_context>, locale_ref);
