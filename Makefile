@@ -2,7 +2,7 @@
 DIST := build/dist
 SHELL := /bin/bash
 
-.PHONY: help setup build templates demo test serve package bench format tidy sanitize fuzz clean
+.PHONY: help setup build templates demo test serve package bench format unit tidy sanitize fuzz clean
 
 help:            ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,12 +21,13 @@ demo: setup      ## Run the main job: unread code reconciles invoices in a machi
 	@$(DIST)/glovebox demo
 
 test: setup      ## Run every test
-	@scripts/build tests
-	@$(DIST)/glovebox template prepare base code-interpreter-v1
-	@scripts/clients
+	@scripts/stage 'build' scripts/build tests
+	@scripts/stage 'templates' $(DIST)/glovebox template prepare base code-interpreter-v1
+	@scripts/stage 'clients' scripts/clients
 	@scripts/test
 
 serve: templates ## Keep a server running on port 3000
+	@echo "In another terminal: PATH=$$(realpath $(DIST)):\$$PATH; eval \"\$$(glovebox env)\""
 	@exec $(DIST)/glovebox serve
 
 package: setup   ## Make the Debian package and the tarball in build/package
@@ -38,6 +39,10 @@ bench: templates ## Measure, with ratios to floors taken in the same run
 
 format:          ## Format the C++ sources
 	@git ls-files -co --exclude-standard '*.cc' '*.h' | xargs clang-format-19 -i
+
+unit:            ## Build and run the tests that need neither root nor machines
+	@scripts/build tests
+	@ctest --test-dir build/release -j "$$(nproc)" -L '^unit$$' --output-on-failure
 
 tidy:            ## Lint the C++ files that differ from the last commit (all with ALL=1)
 	@scripts/tidy

@@ -1,12 +1,16 @@
-# glovebox_test(<name> SOURCES a_test.cc … LIBS lib …): one GoogleTest program, registered case by case.
+# glovebox_test(<name> SOURCES a_test.cc … LIBS lib … [LABEL root|vm]): one GoogleTest program, registered case by case. Its
+# label says what it needs: nothing ("unit"), a root who may make namespaces and processes of others, or machines.
 function(glovebox_test name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "" "LABEL" "SOURCES;LIBS" ${ARGN})
+  if(NOT ARG_LABEL)
+    set(ARG_LABEL unit)
+  endif()
   add_executable(${name} ${ARG_SOURCES})
   set_target_properties(${name} PROPERTIES GB_PRECOMPILED tests)
   target_link_libraries(${name} PRIVATE ${ARG_LIBS} gb_asio GTest::gtest GTest::gmock GTest::gtest_main)
   # The code under test keeps the preset's optimisation; optimising the tests themselves only costs build time.
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O0>)
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300 LABELS ${ARG_LABEL})
 endfunction()
 
 # glovebox_fuzz(<name> SOURCES x_fuzz.cc LIBS lib …): one libFuzzer program, built with the fuzz preset only.

@@ -4,7 +4,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 which, folder = sys.argv[1], Path(sys.argv[2])
-expected = {"all": ["ctest.xml", "e2e.xml"], "unit": ["ctest.xml"], "e2e": ["e2e.xml"]}[which]
+expected = {"all": ["unit.xml", "live.xml", "e2e.xml"], "unit": ["unit.xml", "live.xml"], "e2e": ["e2e.xml"]}[which]
 passed = failed = skipped = 0
 for name in expected:
     try:

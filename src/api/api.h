@@ -31,6 +31,7 @@ struct Services {
     std::function<std::size_t()> connections;  // open ones, of the server
     Prices prices;
     std::string domain;            // under which sandboxes have host names; empty: none
+    bool webhooks_to_private = false;  // whether webhooks may lead to private addresses
     std::string admin_token_hash;  // SHA-256, hex; empty: nobody is the operator
 };
 

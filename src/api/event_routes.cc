@@ -11,6 +11,7 @@
 #include "base/ids.h"
 #include "base/offload.h"
 #include "control/events.h"
+#include "control/webhook_target.h"
 
 namespace gb::api {
 namespace {
@@ -83,6 +84,7 @@ Handler create_webhook(Services services) {
         webhook.team_id = call.team.id;
         webhook.created_ms = now_ms();
         GB_CO_TRY(apply_webhook_request(text, WebhookRequest::create, webhook));
+        if (!services.webhooks_to_private) GB_CO_TRY(co_await check_webhook_target(webhook.url));
         GB_CO_TRY_ASSIGN(auto list,
                          co_await offload(services.pool, [&] { return services.store.webhooks(call.team.id); }));
         if (list.size() >= kMostWebhooks)
@@ -114,9 +116,45 @@ Handler change_webhook(Services services) {
     return [=](Call& call) -> http::awaitable<Status> {
         GB_CO_TRY_ASSIGN(std::string text, co_await call.exchange.body.read_all(kMaxBody));
         GB_CO_TRY_ASSIGN(Webhook webhook, co_await find_webhook(services, call));
+        const std::string before = webhook.url;
         GB_CO_TRY(apply_webhook_request(text, WebhookRequest::change, webhook));
+        if (!services.webhooks_to_private && webhook.url != before)
+            GB_CO_TRY(co_await check_webhook_target(webhook.url));
         GB_CO_TRY(co_await offload(services.pool, [&] { return services.store.put_webhook(webhook); }));
         co_return co_await call.exchange.response.send_json(200, json::serialize(webhook_json(webhook)));
+    };
+}
+
+// Ours: what is on its way or was given up, with the last error.
+Handler list_deliveries(Services services) {
+    return [=](Call& call) -> http::awaitable<Status> {
+        GB_CO_TRY_ASSIGN(const std::size_t limit, page_limit(call.exchange.target));
+        GB_CO_TRY_ASSIGN(Webhook webhook, co_await find_webhook(services, call));
+        GB_CO_TRY_ASSIGN(auto list, co_await offload(services.pool, [&] {
+                             return services.store.deliveries(webhook.id, limit);
+                         }));
+        json::array out;
+        for (const DeliveryStatus& delivery : list) {
+            json::object row{{"id", delivery.id},
+                             {"state", !delivery.next_ms           ? "given up"
+                                       : delivery.attempts > 0     ? "failing"
+                                                                   : "waiting"},
+                             {"eventId", delivery.event_id},
+                             {"eventType", delivery.event_type},
+                             {"sandboxId", delivery.sandbox_id},
+                             {"timestamp", rfc3339(delivery.event_ms)},
+                             {"attempts", delivery.attempts},
+                             {"lastAttemptAt", nullptr},
+                             {"nextAttemptAt", nullptr},
+                             {"lastError", nullptr}};
+            if (delivery.attempts > 0) {
+                row["lastAttemptAt"] = rfc3339(delivery.tried_ms);
+                row["lastError"] = delivery.last_error;
+            }
+            if (delivery.next_ms) row["nextAttemptAt"] = rfc3339(*delivery.next_ms);
+            out.push_back(std::move(row));
+        }
+        co_return co_await call.exchange.response.send_json(200, json::serialize(out));
     };
 }
 
@@ -137,6 +175,7 @@ void add_event_routes(Router& router, Services services) {
     router.add("POST", "/events/webhooks", create_webhook(services));
     router.add("GET", "/events/webhooks", list_webhooks(services));
     router.add("GET", "/events/webhooks/{webhook}", get_webhook(services));
+    router.add("GET", "/events/webhooks/{webhook}/deliveries", list_deliveries(services));
     router.add("PATCH", "/events/webhooks/{webhook}", change_webhook(services));
     router.add("DELETE", "/events/webhooks/{webhook}", delete_webhook(services));
 }

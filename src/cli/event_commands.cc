@@ -20,6 +20,9 @@ namespace json = boost::json;
 
 constexpr std::array kEvents{Column{"TIME", "timestamp"}, Column{"TYPE", "type"},
                              Column{"SANDBOX", "sandboxId"}, Column{"DATA", "eventData"}};
+constexpr std::array kDeliveries{Column{"EVENT", "eventType"}, Column{"SANDBOX", "sandboxId"},
+                                 Column{"STATE", "state"}, Column{"ATTEMPTS", "attempts", Column::Align::right},
+                                 Column{"NEXT ATTEMPT", "nextAttemptAt"}, Column{"LAST ERROR", "lastError"}};
 constexpr std::array kWebhooks{Column{"ID", "id"}, Column{"NAME", "name"}, Column{"ENABLED", "enabled"},
                                Column{"URL", "url"}, Column{"EVENTS", "events"}};
 
@@ -104,6 +107,14 @@ void add_events(CLI::App& app, Action& run) {
         ->add_option("--secret-file", options->secret_file,
                      "File with the secret that signs deliveries; - is standard input")
         ->capture_default_str();
+    CLI::App* deliveries =
+        add_asking(*webhooks, "deliveries", "What is on its way to a webhook or was given up, and why", options, run,
+                   [options] {
+                       return ask(*options, "GET",
+                                  "/events/webhooks/" + http::percent_encode(options->id) + "/deliveries",
+                                  [](const json::value& answer) { return format_table(kDeliveries, answer); });
+                   });
+    deliveries->add_option("id", options->id, "Id of the webhook")->required();
     CLI::App* remove = add_asking(
         *webhooks, "delete", "Remove a webhook, and what is on its way to it", options, run, [options] {
             return ask(*options, "DELETE", "/events/webhooks/" + http::percent_encode(options->id),

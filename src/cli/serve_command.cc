@@ -203,6 +203,7 @@ Status serve(const ServeOptions& options) {
                   .connections = [&] { return listening != nullptr ? listening->connections() : 0; },
                   .prices = config.prices,
                   .domain = config.domain,
+                  .webhooks_to_private = config.webhooks_to_private,
                   .admin_token_hash = admin_token_hash});
     http::Server server(io.get_executor(), front_door(api, proxy, sandboxes));
     listening = &server;

@@ -166,11 +166,9 @@ struct Webhooks::State : std::enable_shared_from_this<State> {
         const int attempts = delivery.attempts + 1;
         const std::int64_t now = now_ms();
         const bool over = is_given_up(options, attempts, delivery.event.time_ms, now);
-        if (over)
-            GB_TRY(store.finish_delivery(delivery.id));
-        else
-            GB_TRY(store.postpone_delivery(delivery.id, attempts,
-                                           now + retry_delay(options, attempts, chance()).count()));
+        std::optional<std::int64_t> next;
+        if (!over) next = now + retry_delay(options, attempts, chance()).count();
+        GB_TRY(store.postpone_delivery(delivery.id, now, next, attempt.reason));
         log::write(over ? log::Level::warn : log::Level::info,
                    over ? "webhook given up" : "webhook failed and will be tried again",
                    {{"webhook", delivery.webhook.id},

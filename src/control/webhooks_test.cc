@@ -186,6 +186,11 @@ TEST_F(WebhooksTest, WhatFailsForTooLongIsGivenUp) {
     happens("i1");
     until([&] { return waiting().empty(); });
     EXPECT_EQ(requests_.size(), 3U);
+    const auto kept = store_->deliveries("w1", 10);
+    ASSERT_EQ(kept->size(), 1U);
+    EXPECT_EQ(kept->at(0).next_ms, std::nullopt);
+    EXPECT_EQ(kept->at(0).attempts, 3);
+    EXPECT_EQ(kept->at(0).last_error, "the receiver answered 500");
 }
 
 TEST_F(WebhooksTest, ASlowReceiverHoldsUpNoOther) {

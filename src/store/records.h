@@ -157,6 +157,17 @@ struct Delivery {
     int attempts = 0;
 };
 
+// What became of a delivery so far; those that arrived are forgotten.
+struct DeliveryStatus {
+    std::string id;
+    std::string event_id, event_type, sandbox_id;
+    std::int64_t event_ms = 0;
+    int attempts = 0;
+    std::int64_t tried_ms = 0;                // the last attempt; 0: none yet
+    std::optional<std::int64_t> next_ms;      // the next attempt; nothing: given up
+    std::string last_error;                   // holds neither URL nor secret
+};
+
 // Use of a sandbox's machine at one moment, as its guest counts it.
 struct MetricPoint {
     std::string sandbox_id;

@@ -1,10 +1,18 @@
 // Events, webhooks and what is on its way to them.
+#include <algorithm>
+
 #include <SQLiteCpp/VariadicBind.h>
 
 #include "base/ids.h"
 #include "store/sqlite_store.h"
 
 namespace gb {
+namespace {
+
+constexpr std::int64_t kNever = INT64_MAX;  // due_ms of a delivery that was given up
+
+}  // namespace
+
 namespace sqlite {
 
 void put(SqliteConnection& db, const Event& e) {
@@ -22,7 +30,7 @@ void put(SqliteConnection& db, const Event& e) {
     SQLite::bind(*hooks, e.team_id, e.type);
     while (hooks->executeStep()) listening.push_back(hooks->getColumn(0).getString());
     for (const std::string& webhook : listening) {
-        auto d = db.prepare("INSERT INTO delivery VALUES (?,?,?,0,?)");
+        auto d = db.prepare("INSERT INTO delivery (id, webhook_id, event_sequence, attempts, due_ms) VALUES (?,?,?,0,?)");
         SQLite::bind(*d, random_uuid(), webhook, sequence, e.time_ms);
         d->exec();
     }
@@ -107,13 +115,14 @@ Status SqliteStore::remove_webhook(std::string_view team_id, std::string_view id
 Result<std::vector<Delivery>> SqliteStore::due_deliveries(const DeliveryQuery& query) {
     std::vector<Delivery> out;
     GB_TRY(db_.read("list the deliveries", [&](SqliteConnection& db) {
+        const std::int64_t now = std::min(query.now_ms, kNever - 1);
         std::vector<Webhook> waiting;
         auto hooks = db.prepare(
             std::string("SELECT ") + kWebhookColumns +
             ", (SELECT MIN(d.due_ms) FROM delivery d WHERE d.webhook_id = w.id) AS oldest FROM webhook w "
             "WHERE w.enabled = 1 AND oldest <= ? AND w.id NOT IN (SELECT value FROM json_each(?)) AND "
             "w.team_id NOT IN (SELECT value FROM json_each(?)) ORDER BY oldest, w.id LIMIT ?");
-        SQLite::bind(*hooks, query.now_ms, sqlite::to_json(query.not_webhooks),
+        SQLite::bind(*hooks, now, sqlite::to_json(query.not_webhooks),
                      sqlite::to_json(query.not_teams), static_cast<std::int64_t>(query.webhooks));
         while (hooks->executeStep()) waiting.push_back(read_webhook(*hooks, 0));
         auto due =
@@ -121,7 +130,7 @@ Result<std::vector<Delivery>> SqliteStore::due_deliveries(const DeliveryQuery& q
                        " FROM delivery d JOIN event e ON e.sequence = d.event_sequence WHERE "
                        "d.webhook_id = ? AND d.due_ms <= ? ORDER BY d.due_ms, d.event_sequence LIMIT ?");
         for (const Webhook& webhook : waiting) {
-            SQLite::bind(*due, webhook.id, query.now_ms, static_cast<std::int64_t>(query.per_webhook));
+            SQLite::bind(*due, webhook.id, now, static_cast<std::int64_t>(query.per_webhook));
             while (due->executeStep())
                 out.push_back({due->getColumn(0).getString(), webhook, sqlite::read_event(*due, 2),
                                due->getColumn(1).getInt()});
@@ -135,9 +144,9 @@ Result<std::optional<std::int64_t>> SqliteStore::next_delivery_ms(std::int64_t n
     std::optional<std::int64_t> out;
     GB_TRY(db_.read("look for the next delivery", [&](SqliteConnection& db) {
         auto q = db.prepare(
-            "SELECT d.due_ms FROM delivery d JOIN webhook w ON w.id = d.webhook_id WHERE d.due_ms > ? "
-            "AND w.enabled = 1 ORDER BY d.due_ms LIMIT 1");
-        q->bind(1, now_ms);
+            "SELECT d.due_ms FROM delivery d JOIN webhook w ON w.id = d.webhook_id WHERE d.due_ms > ? AND "
+            "d.due_ms < ? AND w.enabled = 1 ORDER BY d.due_ms LIMIT 1");
+        SQLite::bind(*q, now_ms, kNever);
         if (q->executeStep()) out = q->getColumn(0).getInt64();
     }));
     return out;
@@ -161,12 +170,38 @@ Status SqliteStore::finish_delivery(std::string_view id) {
     });
 }
 
-Status SqliteStore::postpone_delivery(std::string_view id, int attempts, std::int64_t due_ms) {
+Status SqliteStore::postpone_delivery(std::string_view id, std::int64_t tried_ms, std::optional<std::int64_t> due_ms,
+                                      std::string_view error) {
     return db_.write("postpone a delivery", [&](SqliteConnection& db) {
-        auto s = db.prepare("UPDATE delivery SET attempts = ?, due_ms = ? WHERE id = ?");
-        SQLite::bind(*s, attempts, due_ms, std::string(id));
+        auto s = db.prepare(
+            "UPDATE delivery SET attempts = attempts + 1, tried_ms = ?, due_ms = ?, last_error = ? WHERE id = ?");
+        SQLite::bind(*s, tried_ms, due_ms.value_or(kNever), std::string(error), std::string(id));
         s->exec();
     });
+}
+
+Result<std::vector<DeliveryStatus>> SqliteStore::deliveries(std::string_view webhook_id, std::size_t limit) {
+    std::vector<DeliveryStatus> out;
+    GB_TRY(db_.read("list the deliveries of a webhook", [&](SqliteConnection& db) {
+        auto q = db.prepare(
+            "SELECT d.id, e.id, e.type, e.sandbox_id, e.time_ms, d.attempts, d.tried_ms, d.due_ms, d.last_error "
+            "FROM delivery d JOIN event e ON e.sequence = d.event_sequence WHERE d.webhook_id = ? "
+            "ORDER BY d.event_sequence DESC LIMIT ?");
+        SQLite::bind(*q, std::string(webhook_id), static_cast<std::int64_t>(limit));
+        while (q->executeStep()) {
+            DeliveryStatus row{.id = q->getColumn(0).getString(),
+                               .event_id = q->getColumn(1).getString(),
+                               .event_type = q->getColumn(2).getString(),
+                               .sandbox_id = q->getColumn(3).getString(),
+                               .event_ms = q->getColumn(4).getInt64(),
+                               .attempts = q->getColumn(5).getInt(),
+                               .tried_ms = q->getColumn(6).getInt64(),
+                               .last_error = q->getColumn(8).getString()};
+            if (const std::int64_t due = q->getColumn(7).getInt64(); due != kNever) row.next_ms = due;
+            out.push_back(std::move(row));
+        }
+    }));
+    return out;
 }
 
 }  // namespace gb

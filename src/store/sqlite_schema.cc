@@ -8,7 +8,7 @@ namespace gb {
 namespace {
 
 // Each entry takes the schema one version further; entries are never changed once released.
-constexpr std::array<const char*, 6> kMigrations{
+constexpr std::array<const char*, 7> kMigrations{
     R"sql(
     CREATE TABLE team (
         id TEXT PRIMARY KEY, name TEXT NOT NULL, slug TEXT NOT NULL UNIQUE,
@@ -104,6 +104,11 @@ constexpr std::array<const char*, 6> kMigrations{
         version INTEGER NOT NULL, metadata TEXT NOT NULL, sealed TEXT NOT NULL, created_ms INTEGER NOT NULL,
         updated_ms INTEGER NOT NULL, UNIQUE (team_id, name)) STRICT;
     CREATE INDEX run_sandbox ON run(sandbox_id);
+    )sql",
+    // What became of each delivery.
+    R"sql(
+    ALTER TABLE delivery ADD COLUMN tried_ms INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE delivery ADD COLUMN last_error TEXT NOT NULL DEFAULT '';
     )sql",
 };
 

@@ -44,7 +44,9 @@ class SqliteStore final : public Store {
     Result<std::vector<Delivery>> due_deliveries(const DeliveryQuery& query) override;
     Result<std::optional<std::int64_t>> next_delivery_ms(std::int64_t now_ms) override;
     Status finish_delivery(std::string_view id) override;
-    Status postpone_delivery(std::string_view id, int attempts, std::int64_t due_ms) override;
+    Status postpone_delivery(std::string_view id, std::int64_t tried_ms, std::optional<std::int64_t> due_ms,
+                             std::string_view error) override;
+    Result<std::vector<DeliveryStatus>> deliveries(std::string_view webhook_id, std::size_t limit) override;
     void on_delivery(std::function<void()> callback) override;
 
     Status add_secret(const SecretRecord& secret) override;

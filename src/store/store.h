@@ -115,7 +115,11 @@ class Store {
     // When the first delivery after `now_ms` becomes due. Nothing: there is none.
     virtual Result<std::optional<std::int64_t>> next_delivery_ms(std::int64_t now_ms) = 0;
     virtual Status finish_delivery(std::string_view id) = 0;
-    virtual Status postpone_delivery(std::string_view id, int attempts, std::int64_t due_ms) = 0;
+    // After a failed attempt, which is counted: to be tried again at `due_ms`, or given up without it.
+    virtual Status postpone_delivery(std::string_view id, std::int64_t tried_ms, std::optional<std::int64_t> due_ms,
+                                     std::string_view error) = 0;
+    // What is on its way to a webhook or was given up, the newest event first.
+    virtual Result<std::vector<DeliveryStatus>> deliveries(std::string_view webhook_id, std::size_t limit) = 0;
     // `callback` is called on a thread of the store when there may be something new to deliver. One at a
     // time; an empty one ends it, and is not called any more when this returns.
     virtual void on_delivery(std::function<void()> callback) = 0;

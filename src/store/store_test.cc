@@ -18,7 +18,8 @@ namespace {
 constexpr const char* kBackToFifth =
     "DROP TABLE secret; DROP INDEX run_sandbox; ALTER TABLE sandbox DROP COLUMN header_rules; "
     "ALTER TABLE sandbox DROP COLUMN proxy_address; ALTER TABLE sandbox DROP COLUMN proxy_username; "
-    "ALTER TABLE sandbox DROP COLUMN proxy_password; PRAGMA user_version=5;";
+    "ALTER TABLE sandbox DROP COLUMN proxy_password; ALTER TABLE delivery DROP COLUMN tried_ms; "
+    "ALTER TABLE delivery DROP COLUMN last_error; PRAGMA user_version=5;";
 
 class StoreTest : public ::testing::Test {
   protected:
@@ -248,13 +249,27 @@ TEST_F(StoreTest, EventsArePagedAndReachTheWebhooksThatWantThem) {
     EXPECT_EQ(store_->next_delivery_ms(999), 1000);
     EXPECT_EQ(*store_->next_delivery_ms(2000), std::nullopt);
     ASSERT_TRUE(store_->finish_delivery(due->at(0).id));
-    ASSERT_TRUE(store_->postpone_delivery(due->at(1).id, 3, 9000));
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE(store_->postpone_delivery(due->at(1).id, 2500, 9000, "no answer"));
     EXPECT_EQ(store_->due_deliveries({.now_ms = 2000})->size(), 3U);
     EXPECT_EQ(store_->due_deliveries({.now_ms = 9000})->at(2).attempts, 3);  // the last of w1 now
     wants.name = "renamed";
     ASSERT_TRUE(store_->put_webhook(wants));  // keeps what is on its way
     EXPECT_EQ(store_->due_deliveries({.now_ms = 9000})->size(), 4U);
     EXPECT_EQ(store_->webhooks("t1")->at(0).name, "renamed");
+    auto failing = store_->deliveries("w1", 10);
+    ASSERT_EQ(failing->size(), 3U);
+    EXPECT_EQ(failing->at(0).event_id, "e3");  // the newest first
+    EXPECT_EQ(failing->at(0).attempts, 0);
+    EXPECT_EQ(failing->at(2).last_error, "no answer");
+    EXPECT_EQ(failing->at(2).attempts, 3);
+    EXPECT_EQ(failing->at(2).tried_ms, 2500);
+    EXPECT_EQ(failing->at(2).next_ms, 9000);
+    EXPECT_EQ(store_->deliveries("w1", 1)->size(), 1U);
+    // One that was given up is never due again, and still to be seen.
+    ASSERT_TRUE(store_->postpone_delivery(due->at(1).id, 9100, std::nullopt, "refused"));
+    EXPECT_EQ(store_->due_deliveries({.now_ms = INT64_MAX - 1})->size(), 3U);
+    EXPECT_EQ(*store_->next_delivery_ms(9100), std::nullopt);
+    EXPECT_EQ(store_->deliveries("w1", 10)->at(2).next_ms, std::nullopt);
     ASSERT_TRUE(store_->remove_webhook("t1", "w1"));
     EXPECT_EQ(store_->due_deliveries({.now_ms = 9000})->size(), 1U);
     EXPECT_FALSE(store_->remove_webhook("t2", "w2"));

@@ -130,13 +130,30 @@ def test_what_is_on_its_way_outlives_a_restart(server, receiver):
     server.request("DELETE", f"/events/webhooks/{webhook}")
 
 
-def test_private_receivers_are_refused_unless_the_operator_allows_them(receiver):
-    server = Server()
+def test_private_receivers_are_refused_unless_the_operator_allows_them(receiver, tmp_path):
+    config = tmp_path / "config.toml"
+    config.write_text("[webhooks]\nallow_private = true\n")
+    server = Server("--config", str(config))
     try:
+        kept = add_webhook(server, receiver.url + "/hook", ["created"])
+        server.stop()
+        config.write_text("")
+        server.start()
         for host in ("127.0.0.1", "localhost", "[::1]"):
-            add_webhook(server, receiver.url.replace("127.0.0.1", host) + "/hook", ["created"])
+            hook = {"name": "x", "url": receiver.url.replace("127.0.0.1", host), "enabled": True,
+                    "signatureSecret": SECRET, "events": ["sandbox.lifecycle.created"]}
+            for method, path in (("POST", "/events/webhooks"), ("PATCH", f"/events/webhooks/{kept}")):
+                status, body, _ = server.request(method, path, hook)
+                assert status == 400 and "allow_private" in body["message"] and "[webhooks]" in body["message"], body
+        # What was taken before goes nowhere, and says so.
         create(server).kill()
-        eventually(lambda: server.log().count("an address that is not public") >= 3)
+        path = f"/events/webhooks/{kept}/deliveries"
+        eventually(lambda: server.request("GET", path)[1][0]["attempts"] > 0)
+        (delivery,) = server.request("GET", path)[1]
+        assert delivery["state"] == "failing" and "not public" in delivery["lastError"] and delivery["nextAttemptAt"]
+        assert delivery["eventType"] == "sandbox.lifecycle.created" and SECRET not in json.dumps(delivery)
+        table = server.cli("webhook", "deliveries", kept).stdout
+        assert "not public" in table and "failing" in table
         assert not receiver.requests and receiver.url not in server.log()
     finally:
         server.close()
