@@ -1,5 +1,5 @@
 # Compiler and linker options that every target shares.
-add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers
+add_compile_options(-Werror -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers
                     -Wno-missing-designated-field-initializers
                     $<$<COMPILE_LANGUAGE:CXX>:-Wthread-safety> -fno-omit-frame-pointer
                     -fPIC)  # programs too, not -fPIE: one precompiled header serves both
