@@ -29,6 +29,18 @@ TEST(Subprocess, KillsTheWholeGroupAtTheDeadline) {
     EXPECT_EQ(result.error().code, ErrorCode::deadline_exceeded);
 }
 
+TEST(Subprocess, OneThatWorksIsWaitedForUpToTheCeiling) {
+    RunOptions options;
+    options.timeout = {std::chrono::seconds(4), std::chrono::seconds(7)};
+    auto busy = run({"/bin/sh", "-c", "while :; do :; done"}, options);
+    ASSERT_FALSE(busy);
+    EXPECT_NE(busy.error().message.find("something moved all the time"), std::string::npos) << busy.error().message;
+    options.timeout = {std::chrono::milliseconds(500), std::chrono::hours(1)};
+    auto idle = run({"/bin/sh", "-c", "sleep 3600"}, options);
+    ASSERT_FALSE(idle);
+    EXPECT_NE(idle.error().message.find("nothing moved for 0.5 s"), std::string::npos) << idle.error().message;
+}
+
 TEST(Subprocess, ReportsAMissingProgram) {
     auto result = run({"/no/such/program"});
     ASSERT_FALSE(result);

@@ -89,6 +89,23 @@ TEST_F(QmpClientTest, SilenceEndsAtTheLimit) {
         << "a late answer is no answer";
 }
 
+TEST_F(QmpClientTest, QemuAtWorkIsWaitedFor) {
+    int looks = 0;
+    int ends[2];
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    monitor_.reset(ends[1]);
+    QmpClient client(UniqueFd(ends[0]), [&](StallLimit& limit) -> Status {
+        limit.moved();
+        if (++looks == 20) say("{\"return\": {}, \"id\": 1}\n");
+        return {};
+    });
+    EXPECT_TRUE(client.call({"stop", {}, -1}, {10ms, 1h}).has_value());
+    EXPECT_EQ(looks, 20);
+    // Whatever it does, there is an end.
+    looks = 100;
+    EXPECT_EQ(client.call({"stop", {}, -1}, {10ms, 50ms}).error().code, ErrorCode::deadline_exceeded);
+}
+
 TEST_F(QmpClientTest, GoneIsUnavailable) {
     monitor_.reset();
     EXPECT_EQ(client_.call({"stop", {}, -1}, 1s).error().code, ErrorCode::unavailable);
