@@ -55,6 +55,22 @@ std::optional<ProcessSample> sample(pid_t pid) {
     return any ? std::optional(out) : std::nullopt;
 }
 
+}  // namespace
+
+Result<StatLine> parse_stat_line(std::string_view line) {
+    const std::size_t name_end = line.rfind(')');  // the name may hold anything
+    if (name_end == std::string_view::npos) return fail(ErrorCode::data_loss, "not a line of /proc/<pid>/stat");
+    std::istringstream fields{std::string(line.substr(name_end + 1))};
+    StatLine out;
+    std::string skipped;
+    fields >> out.state >> out.parent;
+    for (int field = 5; field < 14; ++field) fields >> skipped;
+    std::uint64_t user = 0, system = 0;
+    if (!(fields >> user >> system)) return fail(ErrorCode::data_loss, "/proc/<pid>/stat lacks the times");
+    out.ticks = user + system;
+    return out;
+}
+
 std::vector<pid_t> descendants(pid_t root) {
     std::multimap<pid_t, pid_t> children;
     std::error_code ec;
@@ -70,22 +86,6 @@ std::vector<pid_t> descendants(pid_t root) {
         auto [begin, end] = children.equal_range(out[i]);
         for (auto child = begin; child != end; ++child) out.push_back(child->second);
     }
-    return out;
-}
-
-}  // namespace
-
-Result<StatLine> parse_stat_line(std::string_view line) {
-    const std::size_t name_end = line.rfind(')');  // the name may hold anything
-    if (name_end == std::string_view::npos) return fail(ErrorCode::data_loss, "not a line of /proc/<pid>/stat");
-    std::istringstream fields{std::string(line.substr(name_end + 1))};
-    StatLine out;
-    std::string skipped;
-    fields >> out.state >> out.parent;
-    for (int field = 5; field < 14; ++field) fields >> skipped;
-    std::uint64_t user = 0, system = 0;
-    if (!(fields >> user >> system)) return fail(ErrorCode::data_loss, "/proc/<pid>/stat lacks the times");
-    out.ticks = user + system;
     return out;
 }
 

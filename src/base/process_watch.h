@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <string_view>
+#include <vector>
 
 #include <sys/types.h>
 
@@ -24,6 +25,9 @@ using ProcessSamples = std::map<pid_t, ProcessSample>;
 enum class Family { alone, with_descendants };
 // Empty when there is no such process.
 ProcessSamples sample_processes(pid_t pid, Family family);
+
+// The process and all that descend from it, the process first; also those that have ended and were not waited for.
+std::vector<pid_t> descendants(pid_t pid);
 
 // Pure: whether what was seen `elapsed_us` apart is more than waiting.
 bool moved_between(const ProcessSamples& before, const ProcessSamples& after, std::int64_t elapsed_us);

@@ -106,7 +106,7 @@ Result<RunOutput> run(const std::vector<std::string>& argv, const RunOptions& op
     ProcessWatch watch(pid, Family::with_descendants);
     auto is_over = [&] {
         if (watch.moved()) limit.moved();
-        return limit.over();
+        return options.stop.stop_requested() || limit.over();
     };
     bool timed_out = false;
     char buffer[65536];
@@ -138,13 +138,20 @@ Result<RunOutput> run(const std::vector<std::string>& argv, const RunOptions& op
     // The program may close its outputs and go on: its own end is what counts, within the same limit.
     int status = 0;
     for (;;) {
-        if (timed_out) ::kill(-pid, SIGKILL);
+        if (timed_out) {
+            // What has left its group too: it would go on for nobody.
+            const std::vector<pid_t> all = descendants(pid);
+            ::kill(-pid, SIGKILL);
+            for (pid_t one : all) ::kill(one, SIGKILL);
+        }
         pid_t got = ::waitpid(pid, &status, timed_out ? 0 : WNOHANG);
         if (got == pid) break;
         if (got < 0 && errno != EINTR) return fail_errno(fmt::format("wait for {}", argv[0]));
         timed_out = is_over();
         if (!timed_out) ::usleep(500);
     }
+    if (timed_out && options.stop.stop_requested())
+        return fail(ErrorCode::canceled, fmt::format("{} was given up", argv[0]));
     if (timed_out) return limit.error(argv[0]);
     output.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     return output;

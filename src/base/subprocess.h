@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <functional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,7 @@ struct RunOptions {
     std::string cwd;                                 // empty: the caller's
     // Then SIGKILL and deadline_exceeded.
     Patience timeout{std::chrono::minutes(1), std::chrono::hours(1)};
+    std::stop_token stop;                            // the same, canceled, within a second of its request
     std::size_t max_output = 16UL << 20;             // per stream; the rest is read and dropped
     std::function<void(std::string_view)> on_stderr_line;  // called as lines arrive
     bool inherit_stderr = false;

@@ -111,6 +111,7 @@ Result<JailedProcess> JailedProcess::start(const JailSpec& spec, const JailComma
     plan.descriptors = descriptors.data();
     plan.descriptor_count = descriptors.size();
     plan.open_files_max = command.open_files_max;
+    plan.end_with_parent = spec.end_with_starter;
     plan.uid = spec.uid;
     plan.gid = spec.gid;
     plan.argv = argv.data();

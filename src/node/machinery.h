@@ -29,6 +29,8 @@ struct NodeOptions {
     std::uint64_t memory_reserve_mib = 512;  // of the host, never given to sandboxes
     // So long each step of a template's build on its machine may take, whatever moves.
     std::chrono::milliseconds prepare_ceiling = std::chrono::hours(4);
+    // The `glovebox` program, to prepare a template with that somebody wants and that is only defined; empty: nobody does.
+    std::filesystem::path prepare_program;
     WarmOptions warm;                        // sandboxes that wait for an owner; none unless told
     NetworkOptions network;
 

@@ -19,6 +19,7 @@
 #include "node/accelerator_check.h"
 #include "node/agent_client.h"
 #include "node/guest_link.h"
+#include "node/preparation.h"
 #include "node/ready_wait.h"
 
 namespace gb {
@@ -138,6 +139,7 @@ Result<TemplateBuilder::Inputs> TemplateBuilder::gather(const std::string& name,
     GB_TRY_ASSIGN(in.definition, image::load_definition(options_.images_dir, name));
     GB_TRY_ASSIGN(in.rootfs_hash, image::definition_hash(in.definition));
     GB_TRY_ASSIGN(in.kernel, image::prepare_kernel(options_.cache_dir, steps.part(0, kKernelShare)));
+    steps.say("wait for other builds", kKernelShare);
     GB_TRY(open());
 
     std::vector<image::GuestFile> files{{options_.guest_dir / "glovebox-agent", "glovebox-agent"}};
@@ -185,6 +187,7 @@ Status TemplateBuilder::capture(const Inputs& in, Manifest& manifest, const fs::
     spec.jail.uid = spec.jail.gid = machine_uid(machinery_->network->tag(), slot->number());
     spec.jail.netns_fd = slot->netns_fd();
     spec.jail.cgroup_name = manifest.info.build_id;
+    spec.jail.end_with_starter = true;  // a builder that is killed leaves nothing that runs
     spec.cpu_count = static_cast<unsigned>(in.definition.cpu_count);
     spec.memory_mib = static_cast<unsigned>(in.definition.memory_mib);
     spec.kernel = {in.kernel.vmlinuz, in.initrd, in.command_line};
@@ -252,9 +255,11 @@ Status TemplateBuilder::capture(const Inputs& in, Manifest& manifest, const fs::
 Result<Prepared> TemplateBuilder::prepare(const std::string& name, const ProgressFn& sink, Reuse reuse) {
     double reached = 0;  // a second try begins again, but the bar does not
     std::string_view again;
+    PreparationNote note(store_.folder(), name);
     const ProgressFn progress = [&](Progress p) {
         reached = p.fraction = std::max(reached, p.fraction);
         p.step.insert(0, again);
+        note.update(p);
         if (sink) sink(p);
     };
     GB_TRY_ASSIGN(Inputs in, gather(name, progress));
