@@ -72,7 +72,7 @@ struct LocalNode::Watched {
 
 namespace {
 
-constexpr auto kConnectLimit = std::chrono::seconds(10);
+constexpr auto kConnectLimit = std::chrono::seconds(30);  // a guest that is short of a processor answers late
 constexpr auto kTelemetryLimit = std::chrono::seconds(2);
 
 Status assign_copy(asio::posix::stream_descriptor& to, int fd) {

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from conftest import GLOVEBOX, Server, eventually
+from e2b import Sandbox
 
 
 class EmptyServer(Server):
@@ -89,6 +90,32 @@ def test_who_wants_a_template_has_it_prepared_once_and_is_told_of_the_failure(st
     assert server.log().count('"a template is prepared because somebody wants it"') == 1
     assert '"a template could not be prepared"' in server.log()
     assert server.request("GET", "/health")[0] == 200
+
+
+def test_the_first_sandbox_of_a_template_has_it_made(tmp_path):
+    class Real(Server):
+        """With the definitions and the root images that there are, and no template."""
+
+        def command(self) -> list[str]:
+            return [GLOVEBOX, "serve", "--port", "0", "--data-dir", str(self.data), "--templates-dir", str(tmp_path / "templates"),
+                    "--pool", "0"]
+
+    server, said = Real(), set()
+    try:
+        def made():
+            status, body, _ = server.request("POST", "/sandboxes", {"templateID": "base"})
+            if status == 201:
+                return body["sandboxID"]
+            assert status == 503 and "template 'base' is being prepared" in body["message"], body
+            said.add(body["message"])
+            assert server.request("GET", "/health")[0] == 200
+            return None
+
+        sandbox = Sandbox.connect(eventually(made, seconds=600, every=1), **server.connection)
+        assert sandbox.commands.run("echo made").stdout == "made\n"
+        assert any("wait" in message or "boot" in message for message in said), said
+    finally:
+        server.close()
 
 
 def test_an_operator_may_want_to_prepare_templates_himself(start, tmp_path):
