@@ -13,6 +13,7 @@
 namespace gb::api {
 namespace {
 
+constexpr int kUnavailableAgainS = 5;  // when it makes sense to come again where something is short or on its way
 constexpr double kRequestBurst = 20'000;  // of one team, contract 7.11
 
 Status check_operator(const Services& services, std::string_view token) {
@@ -103,7 +104,8 @@ http::awaitable<void> Api::handle(http::Exchange& outer) {
         if (!status && !response.started()) {
             const int code = http_status(status.error().code);
             http::Headers headers{{"Content-Type", "application/json"}};
-            if (code == 429) headers.add("Retry-After", std::to_string(retry_after_s));
+            if (code == 503) retry_after_s = kUnavailableAgainS;
+            if (code == 429 || code == 503) headers.add("Retry-After", std::to_string(retry_after_s));
             co_await response.send(code, std::move(headers), error_body(code, error));
         }
     }

@@ -49,7 +49,8 @@ Handler remove(Services services) {
 Handler alias(Services services) {
     return [=](Call& call) -> http::awaitable<Status> {
         GB_CO_TRY_ASSIGN(StartPoint found,
-                         co_await services.sandboxes.templates().find(call.team, call.params["alias"]));
+                         co_await services.sandboxes.templates().find(call.team, call.params["alias"],
+                                                                      Templates::Wanted::to_know));
         const bool everybodys = found.snapshot_build.empty();
         co_return co_await call.exchange.response.send_json(
             200, json::serialize(json::object{{"templateID", found.info.id}, {"public", everybodys}}));

@@ -87,4 +87,31 @@ std::optional<std::int64_t> parse_rfc3339(std::string_view text) {
     return (std::int64_t{::timegm(&tm)} - offset_minutes * 60) * 1000 + millis;
 }
 
+std::string duration_text(std::int64_t ms) {
+    constexpr std::int64_t kMinuteMs = 60'000, kHourMs = 60 * kMinuteMs, kDayMs = 24 * kHourMs;
+    if (ms >= kDayMs) return fmt::format("{:.6g} days", static_cast<double>(ms) / kDayMs);
+    if (ms >= kHourMs) return fmt::format("{:.6g} hours", static_cast<double>(ms) / kHourMs);
+    if (ms >= 2 * kMinuteMs) return fmt::format("{:.3g} min", static_cast<double>(ms) / kMinuteMs);
+    return fmt::format("{:.6g} s", static_cast<double>(ms) / 1000);
+}
+
+std::optional<std::int64_t> parse_duration(std::string_view text) {
+    std::int64_t value = 0;
+    const char* end = text.data() + text.size();
+    auto [unit, bad] = std::from_chars(text.data(), end, value);
+    if (bad != std::errc() || unit + 1 != end || value <= 0 || value > 1'000'000) return std::nullopt;
+    switch (*unit) {
+        case 's':
+            return value * 1000;
+        case 'm':
+            return value * 60'000;
+        case 'h':
+            return value * 3'600'000;
+        case 'd':
+            return value * 86'400'000;
+        default:
+            return std::nullopt;
+    }
+}
+
 }  // namespace gb

@@ -28,5 +28,23 @@ TEST(Clock, RefusesOtherText) {
         EXPECT_EQ(parse_rfc3339(text), std::nullopt) << text;
 }
 
+TEST(Clock, SaysDurationsForPeople) {
+    constexpr std::int64_t kDayMs = 86'400'000;
+    EXPECT_EQ(duration_text(30 * kDayMs), "30 days");
+    EXPECT_EQ(duration_text(kDayMs / 2), "12 hours");
+    EXPECT_EQ(duration_text(600'000), "10 min");
+    EXPECT_EQ(duration_text(90'000), "90 s");
+    EXPECT_EQ(duration_text(12'500), "12.5 s");
+}
+
+TEST(Clock, ReadsDurations) {
+    EXPECT_EQ(parse_duration("90s"), 90'000);
+    EXPECT_EQ(parse_duration("10m"), 600'000);
+    EXPECT_EQ(parse_duration("2h"), 7'200'000);
+    EXPECT_EQ(parse_duration("1d"), 86'400'000);
+    for (auto text : {"", "s", "10", "0s", "-1s", "1.5h", "10 m", "10min", "5w", "99999999999999999999s"})
+        EXPECT_EQ(parse_duration(text), std::nullopt) << text;
+}
+
 }  // namespace
 }  // namespace gb

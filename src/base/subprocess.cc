@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/clock.h"
+#include "base/process_watch.h"
 #include "base/unique_fd.h"
 
 extern char** environ;
@@ -102,7 +102,12 @@ Result<RunOutput> run(const std::vector<std::string>& argv, const RunOptions& op
     std::string_view to_write = options.stdin_data;
     if (to_write.empty()) in.write.reset();
     if (in.write) ::fcntl(in.write.get(), F_SETFL, O_NONBLOCK);
-    const std::int64_t deadline = monotonic_ms() + options.timeout.count();
+    StallLimit limit(options.timeout);
+    ProcessWatch watch(pid, Family::with_descendants);
+    auto is_over = [&] {
+        if (watch.moved()) limit.moved();
+        return options.stop.stop_requested() || limit.over();
+    };
     bool timed_out = false;
     char buffer[65536];
     auto read_some = [&](UniqueFd& fd, std::string& sink, bool split) {
@@ -116,13 +121,11 @@ Result<RunOutput> run(const std::vector<std::string>& argv, const RunOptions& op
         sink.append(data.substr(0, std::min(data.size(), options.max_output - std::min(options.max_output, sink.size()))));
     };
     while (out.read || err.read) {
-        std::int64_t left = deadline - monotonic_ms();
-        if (left <= 0) {
-            timed_out = true;
-            break;
-        }
         pollfd fds[3] = {{out.read.get(), POLLIN, 0}, {err.read.get(), POLLIN, 0}, {in.write.get(), POLLOUT, 0}};
-        if (::poll(fds, 3, static_cast<int>(std::min<std::int64_t>(left, 60'000))) < 0 && errno != EINTR) break;
+        const int ready = ::poll(fds, 3, static_cast<int>(limit.next_look().count()));
+        if (ready < 0 && errno != EINTR) break;
+        if (ready > 0) limit.moved();
+        if ((timed_out = is_over())) break;
         if (fds[0].revents != 0) read_some(out.read, output.out, false);
         if (fds[1].revents != 0) read_some(err.read, output.err, true);
         if (fds[2].revents != 0) {
@@ -135,16 +138,21 @@ Result<RunOutput> run(const std::vector<std::string>& argv, const RunOptions& op
     // The program may close its outputs and go on: its own end is what counts, within the same limit.
     int status = 0;
     for (;;) {
-        if (timed_out) ::kill(-pid, SIGKILL);
+        if (timed_out) {
+            // What has left its group too: it would go on for nobody.
+            const std::vector<pid_t> all = descendants(pid);
+            ::kill(-pid, SIGKILL);
+            for (pid_t one : all) ::kill(one, SIGKILL);
+        }
         pid_t got = ::waitpid(pid, &status, timed_out ? 0 : WNOHANG);
         if (got == pid) break;
         if (got < 0 && errno != EINTR) return fail_errno(fmt::format("wait for {}", argv[0]));
-        timed_out = monotonic_ms() >= deadline;
+        timed_out = is_over();
         if (!timed_out) ::usleep(500);
     }
-    if (timed_out)
-        return fail(ErrorCode::deadline_exceeded,
-                    fmt::format("{} did not end within {} ms", argv[0], options.timeout.count()));
+    if (timed_out && options.stop.stop_requested())
+        return fail(ErrorCode::canceled, fmt::format("{} was given up", argv[0]));
+    if (timed_out) return limit.error(argv[0]);
     output.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     return output;
 }

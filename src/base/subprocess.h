@@ -1,13 +1,16 @@
-// Runs another program to its end: arguments as a list (never through a shell), output captured, time limited.
+// Runs another program to its end: arguments as a list (never through a shell), output captured, time limited. What it
+// prints, and what it and its descendants are seen to do, is movement (base/stall.h).
 #pragma once
 
 #include <chrono>
 #include <functional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "base/stall.h"
 
 namespace gb {
 
@@ -15,7 +18,9 @@ struct RunOptions {
     std::string stdin_data;
     std::vector<std::string> extra_env;              // NAME=value, beside the caller's environment
     std::string cwd;                                 // empty: the caller's
-    std::chrono::milliseconds timeout{60'000};       // then SIGKILL and deadline_exceeded
+    // Then SIGKILL and deadline_exceeded.
+    Patience timeout{std::chrono::minutes(1), std::chrono::hours(1)};
+    std::stop_token stop;                            // the same, canceled, within a second of its request
     std::size_t max_output = 16UL << 20;             // per stream; the rest is read and dropped
     std::function<void(std::string_view)> on_stderr_line;  // called as lines arrive
     bool inherit_stderr = false;

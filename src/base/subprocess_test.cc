@@ -1,6 +1,10 @@
 #include "base/subprocess.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "base/file.h"
 
 namespace gb {
 namespace {
@@ -27,6 +31,37 @@ TEST(Subprocess, KillsTheWholeGroupAtTheDeadline) {
     auto result = run({"/bin/sh", "-c", "sleep 60 & sleep 60"}, options);
     ASSERT_FALSE(result);
     EXPECT_EQ(result.error().code, ErrorCode::deadline_exceeded);
+}
+
+TEST(Subprocess, OneThatWorksIsWaitedForUpToTheCeiling) {
+    RunOptions options;
+    options.timeout = {std::chrono::seconds(4), std::chrono::seconds(7)};
+    auto busy = run({"/bin/sh", "-c", "while :; do :; done"}, options);
+    ASSERT_FALSE(busy);
+    EXPECT_NE(busy.error().message.find("something moved all the time"), std::string::npos) << busy.error().message;
+    options.timeout = {std::chrono::milliseconds(500), std::chrono::hours(1)};
+    auto idle = run({"/bin/sh", "-c", "sleep 3600"}, options);
+    ASSERT_FALSE(idle);
+    EXPECT_NE(idle.error().message.find("nothing moved for 0.5 s"), std::string::npos) << idle.error().message;
+}
+
+TEST(Subprocess, IsGivenUpWithAllThatItStarted) {
+    std::stop_source source;
+    RunOptions options;
+    options.stop = source.get_token();
+    pid_t child = 0;
+    options.on_stderr_line = [&](std::string_view line) {
+        child = static_cast<pid_t>(std::stol(std::string(line)));
+        source.request_stop();
+    };
+    auto result = run({"/bin/sh", "-c", "setsid sh -c 'echo $$ >&2; exec sleep 3600' & sleep 3600"}, options);
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().code, ErrorCode::canceled);
+    ASSERT_GT(child, 0);
+    // Nobody waits for it but process 1, which may take its time.
+    auto state = [&] { return read_file(fmt::format("/proc/{}/stat", child)).value_or(") X"); };
+    for (std::string stat = state(); stat[stat.rfind(')') + 2] != 'Z' && stat[stat.rfind(')') + 2] != 'X'; stat = state())
+        ::usleep(10'000);
 }
 
 TEST(Subprocess, ReportsAMissingProgram) {

@@ -21,7 +21,8 @@ std::vector<std::string> offered(const std::string& line) {
     auto output = run_checked({"bash", "-c", script});
     EXPECT_TRUE(output) << (output ? "" : output.error().message);
     std::vector<std::string> out;
-    for (std::string_view rest = output ? output->out : ""; !rest.empty();) {
+    const std::string printed = output ? output->out : "";
+    for (std::string_view rest = printed; !rest.empty();) {
         const std::string_view one = rest.substr(0, rest.find('\n'));
         rest.remove_prefix(one.size() + 1);
         if (!one.empty()) out.emplace_back(one);

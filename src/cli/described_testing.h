@@ -12,6 +12,7 @@ inline CommandText described_example() {
     static int port = 3000;
     static std::string level = "info", name, secret;
     static std::vector<std::string> names;
+    static bool json = false;
     serve->add_option("-p,--port", port, "A port")->capture_default_str();
     serve->add_option("--level", level, "How much")->check(CLI::IsMember({"debug", "info"}));
     static int stop = 0;
@@ -21,7 +22,7 @@ inline CommandText described_example() {
     CLI::App* group = app.add_subcommand("box", "Boxes");
     CLI::App* kill = group->add_subcommand("kill", "End some");
     kill->add_option("names", names, "Which")->required();
-    kill->add_flag("--json", "As JSON");
+    kill->add_flag("--json", json, "As JSON");
     app.add_subcommand("internal", "Hidden")->group("");
     return command_tree(app, "tool");
 }

@@ -27,8 +27,8 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr auto kConnectLimit = 5s;
-constexpr auto kAnswerLimit = 120s;  // a resume on a busy machine takes its time
-constexpr auto kEndLimit = 10s;
+constexpr auto kAnswerLimit = 10min;  // a resume on a busy machine takes its time
+constexpr auto kEndLimit = 60s;
 constexpr auto kPing = 15s;     // the agent says something at least that often,
 constexpr auto kSilence = 75s;  // and a connection on which it did not is dead
 

@@ -20,10 +20,10 @@ using asio::awaitable;
 namespace {
 
 constexpr const char* kMark = "glovebox.job.mark";  // tells this job from others of its name
-constexpr std::int64_t kGiveUpMs = 15 * 60'000;     // without anything that went well
+constexpr std::int64_t kGiveUpMs = 60 * 60'000;     // without anything that went well
 constexpr auto kFollowFor =
     std::chrono::minutes(10);  // then anew: what nobody follows any more does not stay
-constexpr auto kLaunchLimit = std::chrono::minutes(1);
+constexpr auto kLaunchLimit = std::chrono::minutes(10);  // then anew
 
 // Whether the same again may go better.
 bool passes(const Error& error) {

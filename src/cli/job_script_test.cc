@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/assert_ok.h"
+#include "base/eventually.h"
 #include "base/file.h"
 #include "base/ids.h"
 #include "base/subprocess.h"
@@ -109,7 +110,7 @@ TEST_F(JobScript, AJobThatIsKilledHasNoEnd) {
     EXPECT_EQ(start({"/bin/sleep", "60"}).exit_code, 0);
     const auto pid = static_cast<pid_t>(std::stoi(*read_file(home_ / ".glovebox-job" / "pid")));
     // The number is there before the process has a session of its own.
-    for (int i = 0; i < 1000 && ::kill(-pid, 0) != 0; ++i) ::usleep(10'000);
+    ASSERT_TRUE(test::eventually([&] { return ::kill(-pid, 0) == 0; }));
     ASSERT_EQ(::kill(-pid, SIGKILL), 0);  // its session: the shell and the command
     const RunOutput done = follow(0);
     EXPECT_EQ(done.exit_code, 0);

@@ -29,7 +29,7 @@ namespace asio = boost::asio;
 namespace json = boost::json;
 
 constexpr std::chrono::milliseconds kPatience{5'000};
-constexpr std::chrono::minutes kRunLimit{5};
+constexpr std::chrono::minutes kRunLimit{30};
 constexpr std::chrono::milliseconds kLogPatience{3'000};  // a line is written a moment after its packet
 constexpr int kLifetime = 900;                            // seconds, of a sandbox that is made for this
 constexpr int kDoesNotHold = 10;                          // exit code, of no error

@@ -165,6 +165,8 @@ Status serve(const ServeOptions& options) {
     NodeOptions node_options = options.node;
     GB_TRY_ASSIGN(node_options.warm, warm_options(config.pool, options.pool));
     GB_TRY_ASSIGN(node_options.network, network_options(config.egress, options.egress));
+    std::error_code no_exe;
+    if (config.prepare_on_demand) node_options.prepare_program = fs::read_symlink("/proc/self/exe", no_exe);
     std::unique_ptr<Store> store;  // these outlive the node, which asks for secrets
     std::shared_ptr<const Sealer> sealer;
     std::unique_ptr<Secrets> secrets;
@@ -242,7 +244,9 @@ Status serve(const ServeOptions& options) {
     for (const TemplateInfo& info : templates) names += (names.empty() ? "" : ", ") + info.name;
     log::info("serving", {{"version", version()}, {"url", url}});
     fmt::print("glovebox is ready on {}\n", url);
-    fmt::print("templates: {}\n", names.empty() ? "none yet; run `" + called_as() + " template prepare`" : names);
+    fmt::print("templates: {}\n", !names.empty()              ? names
+                                 : config.prepare_on_demand ? "none yet; the first sandbox of one has it prepared"
+                                                            : "none yet; run `" + called_as() + " template prepare`");
     fmt::print("clients:   eval \"$({} env{})\"\n", called_as(),
                options.node.data_dir == NodeOptions().data_dir
                    ? ""

@@ -247,6 +247,7 @@ Result<ServerConfig> parse_server_config(std::string_view text, std::string_view
                          {"retention", to_table({{"paused_days", to_days(out.retention.paused_ms)},
                                                  {"snapshots_days", to_days(out.retention.snapshots_ms)},
                                                  {"warn_days", to_days(out.retention.warn_ms)}})},
+                         {"templates", to_table({{"prepare_on_demand", to_flag(out.prepare_on_demand)}})},
                          {"tls", to_table({{"listen", to_text(tls.address)},
                                            {"port", to_number(tls.port, 0, 65535)},
                                            {"certificate", to_text(certificate)},

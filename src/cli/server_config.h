@@ -58,6 +58,7 @@ struct ServerConfig {
     Prices prices;
     PoolConfig pool;
     EgressConfig egress;
+    bool prepare_on_demand = true;         // of templates that somebody wants and that are only defined
     int retention_days = 7;                // of events, metrics and logs
     Retention retention;                   // of what is not running
     bool webhooks_to_private = false;      // whether webhooks may go to private addresses

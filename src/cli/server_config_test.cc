@@ -140,6 +140,12 @@ TEST(Plans, AnUnknownPlanIsTheTightest) {
     EXPECT_EQ(plans.find("nope"), nullptr);
 }
 
+TEST(ServerConfig, TemplatesArePreparedOnDemandUnlessItSaysOtherwise) {
+    EXPECT_TRUE(parse_server_config("", "c")->prepare_on_demand);
+    EXPECT_FALSE(parse_server_config("[templates]\nprepare_on_demand = false", "c")->prepare_on_demand);
+    EXPECT_FALSE(parse_server_config("[templates]\nprepare_on_demand = 1", "c"));
+}
+
 TEST(EgressConfig, NothingIsOpenWithTheUsualLimits) {
     auto config = parse_server_config("", "c");
     ASSERT_TRUE(config);

@@ -66,6 +66,16 @@ void add_template(CLI::App& app, Action& run) {
     auto force = std::make_shared<bool>(false);
     add_node_dirs(*prepare_command, *options);
     prepare_command->add_option("names", *names, "Names of definitions; all of them when none is given");
+    prepare_command
+        ->add_option_function<std::string>(
+            "--give-up-after",
+            [options](const std::string& text) {
+                options->prepare_ceiling = std::chrono::milliseconds(parse_duration(text).value_or(0));
+            },
+            "How long a step of a machine's start may take, though something moves all the time  [4h]")
+        ->check([](const std::string& text) {
+            return parse_duration(text) ? std::string() : "not a time like 90s, 30m or 4h: " + text;
+        });
     prepare_command->add_flag("--force", *force, "Boot and freeze again even if nothing has changed");
     prepare_command->callback([&run, options, names, force] {
         run = [options, names, force] {

@@ -18,6 +18,11 @@ class FakeNode : public Node {
     Result<std::vector<TemplateInfo>> templates() override {
         return std::vector<TemplateInfo>{{"tbase", "base", "build", 1, 512, 4096, 1}};
     }
+    Error absent_template(const std::string& name) override {
+        if (name == preparing) return {ErrorCode::unavailable, "template '" + name + "' is being prepared"};
+        return {ErrorCode::not_found, "template '" + name + "' not found"};
+    }
+    std::string preparing;  // a template that is
     boost::asio::awaitable<Status> create(SandboxSpec spec) override {
         co_await wait(create_delay_ms);
         if (create_error) co_return std::unexpected(*create_error);

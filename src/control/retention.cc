@@ -8,7 +8,6 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <fmt/format.h>
 
 #include "base/clock.h"
 #include "control/sandboxes.h"
@@ -74,13 +73,6 @@ std::chrono::milliseconds look_every(const Retention& retention) {
             if (time > 0) shortest = std::min(shortest, time);
     }
     return std::chrono::milliseconds(std::clamp(shortest / 10, kLeastMs, kMostMs));
-}
-
-std::string duration_text(std::int64_t ms) {
-    constexpr std::int64_t kDayMs = 24LL * 3'600'000;
-    if (ms >= kDayMs) return fmt::format("{:.6g} days", static_cast<double>(ms) / kDayMs);
-    if (ms >= 3'600'000) return fmt::format("{:.6g} hours", static_cast<double>(ms) / 3'600'000);
-    return fmt::format("{:.6g} s", static_cast<double>(ms) / 1000);
 }
 
 asio::awaitable<void> apply_retention(Sandboxes& sandboxes) {

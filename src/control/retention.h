@@ -32,7 +32,6 @@ std::int64_t removal_ms(const BuildRecord& snapshot, const Retention& retention,
 // How often to look: a tenth of the shortest time that matters, at least every hour.
 std::chrono::milliseconds look_every(const Retention& retention);
 
-std::string duration_text(std::int64_t ms);  // for people: "30 days", "12 hours", "90 s"
 
 // Looks at the paused sandboxes and the snapshots now and then, as their retention says. Goes on until it is cancelled.
 boost::asio::awaitable<void> apply_retention(Sandboxes& sandboxes);

@@ -239,7 +239,7 @@ awaitable<Result<SandboxView>> Sandboxes::create(Team team, CreateSandbox reques
     if (stopping_) co_return fail(ErrorCode::unavailable, "the server stops");
     const Plan& plan = options_.plans.of(team.plan);
     GB_CO_TRY(check_lifetime(plan, request.timeout_s));
-    GB_CO_TRY_ASSIGN(StartPoint from, co_await templates_.find(team, request.template_ref));
+    GB_CO_TRY_ASSIGN(StartPoint from, co_await templates_.find(team, request.template_ref, Templates::Wanted::to_start));
     const TemplateInfo& info = from.info;
     GB_CO_TRY(check_size(plan, info));
     GB_CO_TRY(check_place(team.id, plan));

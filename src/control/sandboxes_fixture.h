@@ -58,7 +58,7 @@ class SandboxesTest : public StoreFixture {
             if (failure) std::rethrow_exception(failure);
         });
         io_.restart();
-        io_.run_for(std::chrono::seconds(20));
+        io_.run_for(std::chrono::minutes(10));
         EXPECT_TRUE(done);
     }
     awaitable<void> sleep(int ms) {

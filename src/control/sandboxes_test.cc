@@ -43,6 +43,27 @@ TEST_F(SandboxesTest, AFailedStartLeavesNothing) {
     });
 }
 
+TEST_F(SandboxesTest, ATemplateOnItsWayIsToldToWhoWantsToStartIt) {
+    node_.preparing = "big";
+    run([&]() -> awaitable<void> {
+        CreateSandbox wanted = request();
+        for (const char* ref : {"big", " BIG:default"}) {
+            wanted.template_ref = ref;
+            auto view = co_await sandboxes_->create(team_, wanted);
+            EXPECT_EQ(view.error().code, ErrorCode::unavailable);
+            EXPECT_EQ(view.error().message, "template 'big' is being prepared");
+        }
+        for (const char* ref : {"small", "big:v2", "one/big"}) {
+            wanted.template_ref = ref;
+            EXPECT_EQ((co_await sandboxes_->create(team_, wanted)).error().code, ErrorCode::not_found) << ref;
+        }
+        // Who only asks whether it is there begins nothing.
+        auto found = co_await sandboxes_->templates().find(team_, "big", Templates::Wanted::to_know);
+        EXPECT_EQ(found.error().code, ErrorCode::not_found);
+        EXPECT_TRUE(store_->sandboxes()->empty());
+    });
+}
+
 TEST_F(SandboxesTest, TheLifetimeEndsOnTime) {
     run([&]() -> awaitable<void> {
         auto view = co_await sandboxes_->create(team_, request(1));

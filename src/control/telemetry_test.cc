@@ -58,7 +58,7 @@ class TelemetryTest : public SandboxesTest {
     }
     // Waits until `check` is true.
     awaitable<bool> eventually(std::function<bool()> check) {
-        for (int i = 0; i < 500 && !check(); ++i) co_await sleep(20);
+        for (int i = 0; i < 15'000 && !check(); ++i) co_await sleep(20);
         co_return check();
     }
     std::vector<MetricPoint> points(const std::string& id) {

@@ -97,9 +97,9 @@ bool Templates::has_builds(const std::string& template_id) const {
                                [&](const auto& item) { return item.second.template_id == template_id; });
 }
 
-awaitable<Result<StartPoint>> Templates::find(Team team, std::string ref) {
+awaitable<Result<StartPoint>> Templates::find(Team team, std::string ref, Wanted wanted) {
     GB_CO_TRY_ASSIGN(const std::optional<Found> own, find_own(team, ref));
-    if (!own) co_return co_await find_on_node(std::move(ref));
+    if (!own) co_return co_await find_on_node(std::move(ref), wanted);
     const TagRecord* tag = tag_of(own->row->id, tag_or_default(own->name));
     if (tag == nullptr) co_return no_such_tag({own->name.space, own->name.name, tag_or_default(own->name)});
     const BuildRecord& build = builds_.at(tag->build_id);
@@ -109,14 +109,19 @@ awaitable<Result<StartPoint>> Templates::find(Team team, std::string ref) {
 }
 
 // The node looks at its disk; what it said a moment ago is good enough for what was found then.
-awaitable<Result<StartPoint>> Templates::find_on_node(std::string ref) {
+awaitable<Result<StartPoint>> Templates::find_on_node(std::string ref, Wanted wanted) {
     constexpr std::int64_t kMomentMs = 250;
     if (monotonic_ms() < on_node_until_ms_)
         if (auto found = find_template(on_node_, ref)) co_return StartPoint{*std::move(found), {}};
     GB_CO_TRY_ASSIGN(on_node_, co_await offload(pool_, [this] { return node_.templates(); }));
     on_node_until_ms_ = monotonic_ms() + kMomentMs;
-    GB_CO_TRY_ASSIGN(TemplateInfo info, find_template(on_node_, ref));
-    co_return StartPoint{std::move(info), {}};
+    auto info = find_template(on_node_, ref);
+    if (info) co_return StartPoint{*std::move(info), {}};
+    const auto name = parse_template_name(ref);
+    const bool may_become = name && name->space.empty() && tag_or_default(*name) == kDefaultTag;
+    if (wanted == Wanted::to_know || !may_become) co_return std::unexpected(info.error());
+    co_return std::unexpected(
+        co_await offload(pool_, [this, &name] { return node_.absent_template(name->name); }));
 }
 
 Result<Templates::Draft> Templates::draft(const Team& team, const SandboxRecord& of,
@@ -241,7 +246,7 @@ awaitable<Status> Templates::drop(std::vector<std::string> build_ids, Change cha
 awaitable<Status> Templates::remove(Team team, std::string ref, InUse in_use) {
     GB_CO_TRY_ASSIGN(const std::optional<Found> own, find_own(team, ref));
     if (!own) {
-        GB_CO_TRY(co_await find_on_node(ref));
+        GB_CO_TRY(co_await find_on_node(ref, Wanted::to_know));
         co_return fail(
             ErrorCode::permission_denied,
             fmt::format("template '{}' belongs to this server; only its operator can remove it", ref));

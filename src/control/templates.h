@@ -58,8 +58,10 @@ class Templates {
     Status start();
 
     // A name stands for the team's own template before it stands for one of everybody's. not_found names what
-    // is not there; permission_denied: another team's.
-    boost::asio::awaitable<Result<StartPoint>> find(Team team, std::string ref);
+    // is not there; permission_denied: another team's. One that is wanted to start a sandbox of and that the node could
+    // make is unavailable, and on its way (Node::absent_template).
+    enum class Wanted { to_know, to_start };
+    boost::asio::awaitable<Result<StartPoint>> find(Team team, std::string ref, Wanted wanted);
 
     // A snapshot that is about to be taken; nothing of it is stored yet. `name` may be empty.
     // failed_precondition: one of that name is being taken.
@@ -105,7 +107,7 @@ class Templates {
     [[nodiscard]] const TagRecord* tag_of(const std::string& template_id, const std::string& tag) const;
     [[nodiscard]] bool has_tags(const std::string& build_id) const;
     [[nodiscard]] bool has_builds(const std::string& template_id) const;
-    boost::asio::awaitable<Result<StartPoint>> find_on_node(std::string ref);
+    boost::asio::awaitable<Result<StartPoint>> find_on_node(std::string ref, Wanted wanted);
     // Removes from the change's rows what nothing leads to any more, stores it, and then removes the files.
     boost::asio::awaitable<Status> drop(std::vector<std::string> build_ids, Change change);
     [[nodiscard]] Snapshot snapshot_of(const std::string& slug, const TagRecord& tag) const;

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/crypto.h"
+#include "base/eventually.h"
 #include "base/file.h"
 #include "base/ids.h"
 #include "control/events.h"
@@ -61,9 +62,8 @@ class WebhooksTest : public StoreFixture {
     // Runs everything until `is_true`.
     void until(const std::function<bool()>& is_true) {
         io_.restart();
-        const std::int64_t end = monotonic_ms() + 20'000;
-        while (!is_true() && monotonic_ms() < end) io_.run_one_for(milliseconds(20));
-        EXPECT_TRUE(is_true());
+        auto so = [&] { return io_.run_one_for(milliseconds(20)), is_true(); };
+        EXPECT_TRUE(test::eventually(so, milliseconds(0)));
     }
 
     Webhook hook(const std::string& id, const std::string& path, bool enabled = true) {

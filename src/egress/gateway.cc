@@ -28,11 +28,11 @@ using asio::ip::tcp;
 constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
 
 constexpr std::uint16_t kHttpPort = 80, kHttpsPort = 443;
-constexpr std::chrono::seconds kHelloLimit{10};
+constexpr std::chrono::seconds kHelloLimit{30};  // an emulated guest takes its time
 constexpr std::chrono::seconds kSilentLimit{
     3};  // for who may do without a name: perhaps the server speaks first
 constexpr std::chrono::seconds kConnectLimit{10};
-constexpr std::chrono::seconds kTlsLimit{15};
+constexpr std::chrono::seconds kTlsLimit{60};
 constexpr std::chrono::milliseconds kAcceptPause{100};  // no descriptors left: perhaps soon
 constexpr std::uint32_t kSyntheticTtl = 60;
 

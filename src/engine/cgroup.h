@@ -103,9 +103,11 @@ class Cgroup {
     Status set_limits(const CgroupLimits& limits);
     Status set_cpu_weight(unsigned weight);  // as in the limits; the others stay
 
+    // A process with much memory, or on a slow disk, takes long to vanish.
+    static constexpr std::chrono::minutes kEndLimit{1};
     // SIGKILL to every member until none is left; then removes the group. Both are idempotent.
-    Status kill_all(std::chrono::milliseconds limit = std::chrono::seconds(5));
-    Status remove(std::chrono::milliseconds limit = std::chrono::seconds(5));
+    Status kill_all(std::chrono::milliseconds limit = kEndLimit);
+    Status remove(std::chrono::milliseconds limit = kEndLimit);
 
     // Gives the group up as it is, with what runs in it.
     void leave() { folders_.clear(); }

@@ -28,10 +28,12 @@ struct ConsoleTail::Stream {
     std::mutex mutex;
     std::condition_variable changed;
     std::string tail;
+    std::uint64_t bytes = 0;
     bool ended = false;
 
     void append(std::string_view data) {
         std::lock_guard lock(mutex);
+        bytes += data.size();
         tail.append(data);
         // Cut rarely: a move of the kept part for every few bytes would be quadratic.
         if (tail.size() > 2 * keep) tail.erase(0, tail.size() - keep);
@@ -129,6 +131,11 @@ std::string ConsoleTail::text() const {
     std::lock_guard lock(stream_->mutex);
     const std::string& tail = stream_->tail;
     return tail.size() > stream_->keep ? tail.substr(tail.size() - stream_->keep) : tail;
+}
+
+std::uint64_t ConsoleTail::bytes() const {
+    std::lock_guard lock(stream_->mutex);
+    return stream_->bytes;
 }
 
 bool ConsoleTail::wait_for(std::string_view needle, std::chrono::milliseconds limit) const {

@@ -24,6 +24,7 @@ class ConsoleTail {
     ConsoleTail& operator=(const ConsoleTail&) = delete;
 
     [[nodiscard]] std::string text() const;  // raw bytes of the guest: escape before showing
+    [[nodiscard]] std::uint64_t bytes() const;  // that have come, kept or not
     // True when `needle` is in what is kept; waits for it until the limit or the end of the stream.
     [[nodiscard]] bool wait_for(std::string_view needle, std::chrono::milliseconds limit) const;
     // True when the stream ended within the limit; then nothing more can come.

@@ -156,6 +156,7 @@ class Machine {
     virtual void leave() = 0;
 
     [[nodiscard]] virtual std::string console_tail() const = 0;  // at most 64 KiB; raw bytes of the guest
+    [[nodiscard]] virtual std::uint64_t console_bytes() const = 0;  // all that the guest has printed so far
     [[nodiscard]] virtual bool wait_console(std::string_view needle,
                                             std::chrono::milliseconds limit) const = 0;
     [[nodiscard]] virtual std::string vmm_log() const = 0;  // what the VMM itself printed, at most 16 KiB

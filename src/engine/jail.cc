@@ -111,6 +111,7 @@ Result<JailedProcess> JailedProcess::start(const JailSpec& spec, const JailComma
     plan.descriptors = descriptors.data();
     plan.descriptor_count = descriptors.size();
     plan.open_files_max = command.open_files_max;
+    plan.end_with_parent = spec.end_with_starter;
     plan.uid = spec.uid;
     plan.gid = spec.gid;
     plan.argv = argv.data();
@@ -218,7 +219,8 @@ Status JailedProcess::kill() {
     // Process 1 of a pid namespace takes all others with it, and is waited for by the kernel until they are
     // gone.
     ::syscall(SYS_pidfd_send_signal, state_->pidfd.get(), SIGKILL, nullptr, 0);
-    if (!wait(std::chrono::seconds(10)))
+    // Much memory, or a disk that does not answer, takes its time; there is nothing else to do but wait.
+    if (!wait(std::chrono::minutes(2)))
         return fail(ErrorCode::deadline_exceeded, fmt::format("process {} does not end", state_->pid));
     std::lock_guard lock(state_->mutex);
     if (state_->cgroup.valid()) state_->last_usage.cpu_usec = state_->cgroup.usage().cpu_usec;

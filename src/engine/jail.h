@@ -32,6 +32,7 @@ struct JailSpec {
     int netns_fd = -1;  // borrowed until the call returns; -1: a new, empty network namespace
     std::string cgroup_name;
     CgroupLimits limits;
+    bool end_with_starter = false;  // when the thread that started it ends: for what nobody takes over
 };
 
 struct JailCommand {

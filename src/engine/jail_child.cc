@@ -137,6 +137,8 @@ void place_descriptors(ChildPlan& plan) {
     place_descriptors(plan);
     set_limit(plan, RLIMIT_NOFILE, plan.open_files_max);
     drop_privileges(plan);
+    // Behind the change of the user, which forgets it.
+    if (plan.end_with_parent) sys(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     std::uint64_t no_signals = 0;
     sys(SYS_rt_sigprocmask, SIG_SETMASK, &no_signals, nullptr, sizeof no_signals);
     sys(SYS_execve, plan.argv[0], const_cast<char* const*>(plan.argv), const_cast<char* const*>(plan.env));

@@ -50,6 +50,7 @@ struct ChildPlan {
     const int* descriptors;        // ours; the i-th becomes number i inside, all others are closed
     std::size_t descriptor_count;  // at most kMaxChildDescriptors
     unsigned open_files_max;
+    bool end_with_parent;
     uid_t uid;
     gid_t gid;
     const char* const* argv;

@@ -205,6 +205,25 @@ TEST_F(JailTest, WhatIsLeftRunsOnAndIsTakenOver) {
     EXPECT_TRUE(list_cgroups(layout_, instance_).empty());
 }
 
+TEST_F(JailTest, EndsWithItsStarterWhereThatIsAsked) {
+    JailCommand command;
+    command.argv = {"/bin/sh", "-c", "while :; do :; done"};
+    command.descriptors = {-1, -1, -1};
+    JailSpec jail = spec();
+    jail.end_with_starter = true;
+    std::optional<JailedProcess> process;
+    std::thread([&] {
+        auto started = start(jail, command);
+        ASSERT_TRUE(started.has_value()) << started.error().message;
+        process.emplace(*std::move(started));
+        EXPECT_TRUE(process->alive());
+    }).join();
+    ASSERT_TRUE(process);
+    auto ended = process->wait(10min);
+    ASSERT_TRUE(ended);
+    EXPECT_EQ(ended->signal, SIGKILL);
+}
+
 // Where only version 2's own files can be had and none of its controllers, birth and kill can still be tried.
 TEST_F(JailTest, IsBornInAGroupOfVersionTwo) {
     fs::path mount;

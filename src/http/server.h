@@ -88,7 +88,7 @@ struct ServerOptions {
     std::chrono::seconds idle_timeout{620};      // between requests of one connection
     std::chrono::seconds header_timeout{30};     // from the first byte of a head to its end
     std::size_t max_connections = 10'000;        // more are accepted and closed at once
-    std::chrono::seconds handshake_timeout{10};  // of TLS
+    std::chrono::seconds handshake_timeout{30};  // of TLS
     std::chrono::seconds certificate_check{5};   // how often changed certificate files are looked for
     std::uint32_t max_concurrent_streams = 256;  // HTTP/2: requests of one connection at the same time
     // For proxies that pass HTTP/1.1 requests on to others: heads that two readers could understand differently are

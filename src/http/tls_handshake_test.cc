@@ -90,7 +90,7 @@ class TlsHandshake : public ::testing::Test {
             if (failure) std::rethrow_exception(failure);
         });
         io_.restart();
-        io_.run_for(std::chrono::seconds(20));
+        io_.run_for(std::chrono::minutes(10));
         EXPECT_TRUE(done);
     }
     using Streams = std::tuple<Result<std::shared_ptr<Stream>>, Result<std::shared_ptr<Stream>>>;

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 
 #define TOML_EXCEPTIONS 0
@@ -17,6 +18,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr int kMaxDepth = 8;  // of `extends`
+constexpr std::int64_t kMostSeconds = 7 * 24 * 3600;
 
 bool is_lower(char c) {
     return c >= 'a' && c <= 'z';
@@ -77,6 +79,19 @@ class Fields {
         if (!value || *value < least || *value > most)
             return bad(key, fmt::format("must be a whole number from {} to {}", least, most));
         out = static_cast<int>(*value);
+        return {};
+    }
+
+    Status duration(std::string_view key, std::chrono::milliseconds& out) {
+        const toml::node* node = take(key);
+        if (node == nullptr) return {};
+        std::optional<std::int64_t> ms;
+        if (auto text = node->value_exact<std::string>()) ms = parse_duration(*text);
+        if (auto seconds = node->value_exact<std::int64_t>(); seconds && *seconds > 0 && *seconds <= kMostSeconds)
+            ms = *seconds * 1000;
+        if (!ms || *ms > kMostSeconds * 1000)
+            return bad(key, "must be a time like \"90s\", \"10m\" or \"2h\", or a number of seconds, of a week at most");
+        out = std::chrono::milliseconds(*ms);
         return {};
     }
 
@@ -170,6 +185,7 @@ Result<TemplateDefinition> load(const fs::path& images, std::string_view name, i
     GB_TRY(fields.number("disk_mib", 512, 1 << 24, out.disk_mib));
     GB_TRY(fields.text("start_cmd", out.start_cmd));
     GB_TRY(fields.text("ready_cmd", out.ready_cmd));
+    GB_TRY(fields.duration("ready_timeout", out.ready_timeout));
     GB_TRY(fields.text("default_user", out.default_user));
     if (!valid_user(out.default_user)) return fields.bad("default_user", "is not a valid name of a user");
     GB_TRY(fields.text("workdir", out.workdir));

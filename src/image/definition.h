@@ -10,6 +10,7 @@
 // parent's, other fields replace them, and the parent's files and setup come first.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -38,6 +39,9 @@ struct TemplateDefinition {
     int disk_mib = 4096;
     std::string start_cmd;  // run by the agent when a machine of the template first starts; empty: none
     std::string ready_cmd;  // ends with 0 once start_cmd is ready to be frozen; empty: at once
+    // So long nothing may move until it does: no output, no use of a processor (base/stall.h). Not a limit of the whole.
+    // Written as "10m" or as seconds.
+    std::chrono::milliseconds ready_timeout = std::chrono::minutes(10);
     std::string default_user = "user";
     std::string workdir = "/home/user";
     std::map<std::string, std::string> env;

@@ -39,6 +39,7 @@ memory_mib = 512
 disk_mib = 4096
 start_cmd = "sleep 1"
 ready_cmd = "true"
+ready_timeout = "25m"
 default_user = "user"
 workdir = "/home/user"
 packages = ["git", "bash", "git"]
@@ -56,6 +57,7 @@ LANG = "C.UTF-8"
     EXPECT_EQ(d->disk_mib, 4096);
     EXPECT_EQ(d->start_cmd, "sleep 1");
     EXPECT_EQ(d->ready_cmd, "true");
+    EXPECT_EQ(d->ready_timeout, std::chrono::minutes(25));
     EXPECT_THAT(d->packages, ElementsAre("bash", "git"));
     EXPECT_EQ(d->env.at("LANG"), "C.UTF-8");
     ASSERT_EQ(d->layers.size(), 1U);
@@ -84,6 +86,21 @@ TEST_F(DefinitionTest, ChildAddsToItsParent) {
     EXPECT_EQ(d->layers[0].name, "base");
     EXPECT_TRUE(d->layers[0].setup.empty());
     EXPECT_EQ(d->layers[1].setup, images_.path() / "child/setup");
+}
+
+TEST_F(DefinitionTest, TheTimeToGetReadyIsSecondsOrText) {
+    auto timeout_of = [this](const std::string& line) {
+        define("t", "name = \"t\"\n" + line);
+        auto d = load("t");
+        return d ? d->ready_timeout : std::chrono::milliseconds(-1);
+    };
+    EXPECT_EQ(timeout_of(""), std::chrono::minutes(10));
+    EXPECT_EQ(timeout_of("ready_timeout = 90\n"), std::chrono::seconds(90));
+    EXPECT_EQ(timeout_of("ready_timeout = \"2h\"\n"), std::chrono::hours(2));
+    for (const char* value : {"0", "-1", "1.5", "true", "\"soon\"", "\"10\"", "\"8d\"", "604801"})
+        EXPECT_THAT(complaint(std::string("name = \"t\"\nready_timeout = ") + value + "\n"),
+                    HasSubstr(":2: field 'ready_timeout' must be a time like \"90s\""))
+            << value;
 }
 
 TEST_F(DefinitionTest, NpmPackagesMustBeLocked) {

@@ -44,7 +44,7 @@ Status make_ext4(const std::filesystem::path& tree, const std::filesystem::path&
     for (const std::string& option : ext4_options()) argv.push_back(option);
     argv.insert(argv.end(), {"-d", tree.string(), image.string(), fmt::format("{}M", size_mib)});
     RunOptions options;
-    options.timeout = std::chrono::minutes(20);
+    options.timeout = {std::chrono::minutes(10), std::chrono::hours(6)};
     if (auto output = reporter.run(span, argv, options); !output) {
         ::unlink(image.c_str());
         if (output.error().message.find("Could not allocate") != std::string::npos)

@@ -129,7 +129,7 @@ Result<GuestKernel> download(const fs::path& folder, const fs::path& work, Repor
                                option.substr(space + 2, option.size() - space - 4));
     }
     RunOptions options;
-    options.timeout = std::chrono::minutes(10);
+    options.timeout = {std::chrono::minutes(10), std::chrono::hours(6)};
     options.extra_env = {"LC_ALL=C.UTF-8"};
     options.cwd = work.string();
     Reporter::Span find{.step = "find guest kernel", .from = 0, .to = 0.4};

@@ -23,7 +23,7 @@ Status fetch_npm_packages(const Layer& layer, const fs::path& folder, Reporter& 
     }
     RunOptions options;
     options.cwd = folder.string();
-    options.timeout = std::chrono::minutes(20);
+    options.timeout = {std::chrono::minutes(20), std::chrono::hours(6)};  // it prints nothing
     auto done = reporter.run(span, {"npm", "ci", "--ignore-scripts", "--omit=dev", "--no-audit", "--no-fund"},
                              options);
     if (done) return {};

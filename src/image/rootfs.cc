@@ -76,7 +76,8 @@ Status finish_tree(const fs::path& root) {
 Status install(const TemplateDefinition& definition, const fs::path& work, const fs::path& root,
                Reporter& reporter) {
     RunOptions options;
-    options.timeout = std::chrono::minutes(60);
+    // A slow mirror may show nothing for long.
+    options.timeout = {std::chrono::minutes(30), std::chrono::hours(12)};
     options.extra_env = {"LC_ALL=C.UTF-8", "DEBIAN_FRONTEND=noninteractive"};
     const fs::path sources = work / "sources.list";
     GB_TRY(write_file_atomic(sources, debian_sources_list(detect_debian_mirrors(), kSuite)));

@@ -65,7 +65,7 @@ class ProxyTest : public ::testing::Test {
             io_.stop();
             if (failure) std::rethrow_exception(failure);
         });
-        io_.run_for(std::chrono::seconds(20));
+        io_.run_for(std::chrono::minutes(10));
         EXPECT_TRUE(done);
     }
     awaitable<std::string> sandbox(CreateSandbox request = {}) {

@@ -31,7 +31,7 @@ void put_element(NetlinkMessage& message, std::uint32_t key, bool is_end) {
 Status apply_rules(std::string_view rules) {
     RunOptions options;
     options.stdin_data = rules;
-    options.timeout = std::chrono::seconds(30);
+    options.timeout = {std::chrono::seconds(30), std::chrono::minutes(10)};
     GB_TRY(run_checked({std::string(kNftProgram), "-f", "-"}, options));
     return {};
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/eventually.h"
 #include "net/net_world.h"
 #include "net/slot_pool.h"
 
@@ -25,19 +26,12 @@ class SlotPoolTest : public testing::Test {
         host_ = std::move(*host);
     }
     static bool eventually(const std::function<bool()>& is) {
-        for (std::int64_t start = monotonic_ms(); monotonic_ms() < start + 10'000;) {
-            if (is()) return true;
-            std::this_thread::sleep_for(milliseconds(5));
-        }
-        return false;
+        return test::eventually(is);
     }
     // A block of 32 is small enough to run dry while the kernel removes the links of used slots.
     static Result<std::unique_ptr<Slot>> take_patiently(SlotPool& pool) {
         auto slot = pool.take();
-        for (int tries = 0; !slot && tries < 200; ++tries) {
-            std::this_thread::sleep_for(milliseconds(20));
-            slot = pool.take();
-        }
+        if (!slot) (void)eventually([&] { return (slot = pool.take()).has_value(); });
         return slot;
     }
     std::optional<NetWorld> world_;

@@ -29,20 +29,28 @@ using asio::ip::tcp;
 using http::ClientConnection;
 
 constexpr std::size_t kMaxCapture = std::size_t{1} << 20;
+constexpr std::chrono::milliseconds kFirstTry{2'000}, kLongestTry{60'000};  // of the question whether an agent is there
 
-// Runs one coroutine to its end on a loop of its own; what is not done in time is abandoned with the loop.
+// Runs one coroutine to its end on a loop of its own; what is not done in time is abandoned with the loop. `one_try`: how
+// long this may take, though the limit of the whole is not reached.
 template <class T>
-Result<T> run_until(std::chrono::milliseconds limit, std::string_view what,
-                    const std::function<awaitable<Result<T>>()>& body) {
+Result<T> run_until(StallLimit& limit, const Signs& signs, std::string_view what,
+                    const std::function<awaitable<Result<T>>()>& body,
+                    std::chrono::milliseconds one_try = std::chrono::hours(24)) {
     asio::io_context io(1);
     std::optional<Result<T>> result;
     asio::co_spawn(io, body(), [&](const std::exception_ptr& failure, Result<T> value) {
         if (failure) std::rethrow_exception(failure);
         result = std::move(value);
     });
-    io.run_for(limit);
-    if (!result) return fail(ErrorCode::deadline_exceeded, fmt::format("{}: no answer within {} ms", what, limit.count()));
-    return *std::move(result);
+    StallLimit this_try(one_try);
+    for (;;) {
+        io.run_for(std::min(limit.next_look(), this_try.next_look()));
+        if (result) return *std::move(result);
+        if (signs) GB_TRY(signs(limit));
+        if (limit.over()) return limit.error(what);
+        if (this_try.over()) return this_try.error(what);
+    }
 }
 
 awaitable<Result<ClientConnection>> dial(const AgentClient::OpenSocket& open_socket, std::uint16_t port) {
@@ -63,15 +71,11 @@ http::RequestHead head(std::string method, std::string path, std::string_view co
     return out;
 }
 
-awaitable<Result<std::string>> exchange(const AgentClient::OpenSocket& open_socket, std::uint16_t port,
-                                        http::RequestHead request, std::string body) {
-    std::string what = request.method + " " + request.target;
+awaitable<Result<AgentClient::Answer>> exchange(const AgentClient::OpenSocket& open_socket, std::uint16_t port,
+                                                http::RequestHead request, std::string body) {
     GB_CO_TRY_ASSIGN(ClientConnection connection, co_await dial(open_socket, port));
     GB_CO_TRY_ASSIGN(auto response, co_await connection.request(std::move(request), body));
-    if (response.head.status / 100 != 2)
-        co_return fail(code_from_http(response.head.status),
-                       fmt::format("{} answered {}: {}", what, response.head.status, response.body.substr(0, 300)));
-    co_return std::move(response.body);
+    co_return AgentClient::Answer{response.head.status, std::move(response.body)};
 }
 
 std::string start_message(const std::string& command, const std::string& tag) {
@@ -146,10 +150,12 @@ class Follower final : public RunningCommand {
         if (thread_.joinable()) thread_.join();
     }
 
-    Status begin(AgentClient::OpenSocket open_socket, std::string message, std::string user) {
+    Status begin(AgentClient::OpenSocket open_socket, std::string message, std::string user, StallLimit limit,
+                 const Signs& signs) {
         open_socket_ = std::move(open_socket);
         auto on_output = [this](std::string_view bytes, bool) {
             std::lock_guard lock(mutex_);
+            printed_ += bytes.size();
             output_.append(bytes);
             if (output_.size() > 2 * kKeep) output_.erase(0, output_.size() - kKeep);
         };
@@ -168,14 +174,17 @@ class Follower final : public RunningCommand {
                        [this, start](const std::exception_ptr& failure, Result<int> code) {
                            if (failure) code = fail(ErrorCode::internal, "following the command failed");
                            std::lock_guard lock(mutex_);
-                           if (code) exit_code_ = *code;
+                           ended_ = code;
                            if (!start->said) start->promise.set_value(code ? Status() : std::unexpected(code.error()));
                        });
         thread_ = std::thread([this] { io_.run(); });
-        if (started_future.wait_for(std::chrono::seconds(60)) != std::future_status::ready) {
+        while (started_future.wait_for(limit.next_look()) != std::future_status::ready) {
+            Status going_on = signs ? signs(limit) : Status();
+            if (going_on && limit.over()) going_on = limit.error("the agent's start of a command");
+            if (going_on) continue;
             io_.stop();
             thread_.join();
-            return fail(ErrorCode::deadline_exceeded, "the agent did not start the command within 60 s");
+            return going_on;
         }
         return started_future.get();
     }
@@ -184,9 +193,13 @@ class Follower final : public RunningCommand {
         std::lock_guard lock(mutex_);
         return output_.size() > kKeep ? output_.substr(output_.size() - kKeep) : output_;
     }
-    [[nodiscard]] std::optional<int> exit_code() const override {
+    [[nodiscard]] std::uint64_t printed() const override {
         std::lock_guard lock(mutex_);
-        return exit_code_;
+        return printed_;
+    }
+    [[nodiscard]] std::optional<Result<int>> ended() const override {
+        std::lock_guard lock(mutex_);
+        return ended_;
     }
 
   private:
@@ -196,25 +209,31 @@ class Follower final : public RunningCommand {
     std::thread thread_;
     mutable std::mutex mutex_;
     std::string output_;
-    std::optional<int> exit_code_;
+    std::uint64_t printed_ = 0;
+    std::optional<Result<int>> ended_;
 };
 
 }  // namespace
 
-Status AgentClient::wait_ready(std::chrono::milliseconds limit) const {
-    const std::int64_t deadline = monotonic_ms() + limit.count();
-    Error last(ErrorCode::deadline_exceeded, "never tried");
-    while (monotonic_ms() < deadline) {
-        auto answer = request(kAgentPort, "GET", "/health", "", std::chrono::milliseconds(2000));
-        if (answer) return {};
-        last = answer.error();
+Status AgentClient::wait_ready(const Patience& patience) const {
+    StallLimit limit(patience);
+    const auto ask = [&] { return exchange(open_socket_, kAgentPort, head("GET", "/health", ""), ""); };
+    for (std::chrono::milliseconds one_try = kFirstTry;;) {
+        auto answer = run_until<Answer>(limit, signs_, "GET /health", ask, one_try);
+        if (answer && answer->status / 100 == 2) return {};
+        // A guest that needs a minute for an answer gets it.
+        if (!answer && answer.error().code == ErrorCode::deadline_exceeded) one_try = std::min(one_try * 2, kLongestTry);
+        if (signs_) GB_TRY(signs_(limit));
+        if (limit.over()) {
+            Error error = limit.error("the agent").error();
+            error.message += "; last: " + (answer ? fmt::format("status {}", answer->status) : answer.error().message);
+            return std::unexpected(std::move(error));
+        }
         ::usleep(50'000);
     }
-    return fail(ErrorCode::deadline_exceeded,
-                fmt::format("the agent did not answer within {} ms: {}", limit.count(), last.message));
 }
 
-Status AgentClient::init(const GuestIdentity& identity, std::chrono::milliseconds limit) const {
+Status AgentClient::init(const GuestIdentity& identity, const Patience& patience) const {
     json::object env;
     for (const auto& [name, value] : identity.env_vars) env[name] = value;
     json::object body{{"envVars", std::move(env)},
@@ -229,47 +248,49 @@ Status AgentClient::init(const GuestIdentity& identity, std::chrono::millisecond
                       {"caHash", identity.authority_hash},
                       {"entropy", base64_encode(random_bytes(64))}};
     if (identity.access_token.empty()) body.erase("accessToken");
-    auto answer = request(kAgentPort, "POST", "/init", json::serialize(body), limit);
+    auto answer = request(kAgentPort, "POST", "/init", json::serialize(body), patience);
     if (!answer) return std::unexpected(answer.error().with("give the guest its identity"));
     return {};
 }
 
 Status AgentClient::trust(const std::string& authority_pem, const std::string& authority_hash,
-                          std::chrono::milliseconds limit) const {
+                          const Patience& patience) const {
     const json::object body{{"caBundle", authority_pem}, {"caHash", authority_hash}};
-    auto answer = request(kAgentPort, "POST", "/trust", json::serialize(body), limit);
+    auto answer = request(kAgentPort, "POST", "/trust", json::serialize(body), patience);
     return answer ? Status() : std::unexpected(answer.error().with("set the guest's certificate authority"));
 }
 
-Status AgentClient::tell(const std::string& path, std::chrono::milliseconds limit) const {
-    auto answer = request(kAgentPort, "POST", path, "", limit);
+Status AgentClient::tell(const std::string& path, const Patience& patience) const {
+    auto answer = request(kAgentPort, "POST", path, "", patience);
     return answer ? Status() : std::unexpected(answer.error());
 }
 
-Status AgentClient::freeze(std::chrono::milliseconds limit) const {
-    return tell("/freeze", limit);
+Status AgentClient::freeze(const Patience& patience) const {
+    return tell("/freeze", patience);
 }
 
-Status AgentClient::thaw(std::chrono::milliseconds limit) const {
-    return tell("/thaw", limit);
+Status AgentClient::thaw(const Patience& patience) const {
+    return tell("/thaw", patience);
 }
 
-Status AgentClient::hold(std::chrono::milliseconds limit) const {
-    return tell("/hold", limit);
+Status AgentClient::hold(const Patience& patience) const {
+    return tell("/hold", patience);
 }
 
-Status AgentClient::release(std::chrono::milliseconds limit) const {
-    return tell("/release", limit);
+Status AgentClient::release(const Patience& patience) const {
+    return tell("/release", patience);
 }
 
 Result<CommandResult> AgentClient::run(const std::string& command, const std::string& user,
-                                       std::chrono::milliseconds limit) const {
+                                       const Patience& patience) const {
     CommandResult result;
+    StallLimit limit(patience);
     auto on_output = [&](std::string_view bytes, bool standard_error) {
+        limit.moved();
         std::string& sink = standard_error ? result.err : result.out;
         if (sink.size() < kMaxCapture) sink.append(bytes);
     };
-    auto code = run_until<int>(limit, "command", [&] {
+    auto code = run_until<int>(limit, signs_, "command", [&] {
         return follow(open_socket_, start_message(command, ""), user, on_output, {});
     });
     if (!code) return std::unexpected(code.error());
@@ -278,18 +299,32 @@ Result<CommandResult> AgentClient::run(const std::string& command, const std::st
 }
 
 Result<std::unique_ptr<RunningCommand>> AgentClient::start(const std::string& command, const std::string& user,
-                                                           const std::string& tag) const {
+                                                           const std::string& tag, const Patience& patience) const {
     auto out = std::make_unique<Follower>();
-    GB_TRY(out->begin(open_socket_, start_message(command, tag), user));
+    GB_TRY(out->begin(open_socket_, start_message(command, tag), user, StallLimit(patience), signs_));
     return out;
 }
 
 Result<std::string> AgentClient::request(std::uint16_t port, const std::string& method, const std::string& path,
-                                         const std::string& body, std::chrono::milliseconds limit,
+                                         const std::string& body, const Patience& patience,
                                          std::string_view content_type) const {
-    return run_until<std::string>(limit, method + " " + path, [&] {
+    StallLimit limit(patience);
+    const std::string what = method + " " + path;
+    auto answer = run_until<Answer>(limit, signs_, what, [&] {
         return exchange(open_socket_, port, head(method, path, body.empty() ? "" : content_type), body);
     });
+    if (!answer) return std::unexpected(answer.error());
+    if (answer->status / 100 != 2)
+        return fail(code_from_http(answer->status),
+                    fmt::format("{} answered {}: {}", what, answer->status, answer->body.substr(0, 300)));
+    return std::move(answer->body);
+}
+
+Result<AgentClient::Answer> AgentClient::get(std::uint16_t port, const std::string& path,
+                                             const Patience& patience) const {
+    StallLimit limit(patience);
+    return run_until<Answer>(limit, signs_, "GET " + path,
+                             [&] { return exchange(open_socket_, port, head("GET", path, ""), ""); });
 }
 
 }  // namespace gb

@@ -1,5 +1,6 @@
 // Talks to the agent of one guest from the host's side of its network. Blocking; each call is a connection of its own
-// on a private event loop, so any thread may call.
+// on a private event loop, so any thread may call. Every call has a limit (base/stall.h); what a command prints, and what
+// the client's signs show, is movement.
 #pragma once
 
 #include <chrono>
@@ -11,6 +12,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "base/stall.h"
 #include "base/unique_fd.h"
 #include "node/node.h"
 
@@ -43,43 +45,55 @@ class RunningCommand {
   public:
     virtual ~RunningCommand() = default;
     [[nodiscard]] virtual std::string output() const = 0;
-    [[nodiscard]] virtual std::optional<int> exit_code() const = 0;  // nothing while it runs
+    // How much it has printed so far, kept or not.
+    [[nodiscard]] virtual std::uint64_t printed() const = 0;
+    // Nothing while it runs; an error when nobody knows what became of it.
+    [[nodiscard]] virtual std::optional<Result<int>> ended() const = 0;
 };
 
 class AgentClient {
   public:
     // Makes an unconnected, non-blocking TCP socket from which the guest can be reached.
     using OpenSocket = std::function<Result<UniqueFd>()>;
-    explicit AgentClient(OpenSocket open_socket) : open_socket_(std::move(open_socket)) {}
+    // `signs`: what shows that a guest which does not answer yet is getting on.
+    explicit AgentClient(OpenSocket open_socket, Signs signs = {})
+        : open_socket_(std::move(open_socket)), signs_(std::move(signs)) {}
 
     // Waits until the agent answers.
-    Status wait_ready(std::chrono::milliseconds limit) const;
+    Status wait_ready(const Patience& patience) const;
     // Gives the guest its identity, the time of day and fresh randomness.
-    Status init(const GuestIdentity& identity, std::chrono::milliseconds limit) const;
+    Status init(const GuestIdentity& identity, const Patience& patience) const;
     // The same authority for a sandbox that runs, whose rules have changed; "" and "" take it away. Programs that are
     // started from then on trust it. Must not be called while the guest's disk is frozen. The guest's files may not allow
     // it; what could be done has been done then. init() does not fail for that reason.
     Status trust(const std::string& authority_pem, const std::string& authority_hash,
-                 std::chrono::milliseconds limit) const;
+                 const Patience& patience) const;
     // Writes everything to the guest's disk and stops writing, for at most a minute.
-    Status freeze(std::chrono::milliseconds limit) const;
-    Status thaw(std::chrono::milliseconds limit) const;
+    Status freeze(const Patience& patience) const;
+    Status thaw(const Patience& patience) const;
     // Lets nothing of its users run until release() or the next init(): for the moment in which its memory is saved.
-    Status hold(std::chrono::milliseconds limit) const;
-    Status release(std::chrono::milliseconds limit) const;
+    Status hold(const Patience& patience) const;
+    Status release(const Patience& patience) const;
     // Runs a command line by `bash -l -c` and waits for its end.
-    Result<CommandResult> run(const std::string& command, const std::string& user, std::chrono::milliseconds limit) const;
+    Result<CommandResult> run(const std::string& command, const std::string& user, const Patience& patience) const;
     // Starts a command line and returns when it runs.
     Result<std::unique_ptr<RunningCommand>> start(const std::string& command, const std::string& user,
-                                                  const std::string& tag) const;
+                                                  const std::string& tag, const Patience& patience) const;
     // One request to any port of the guest; the body of a 2xx answer.
     Result<std::string> request(std::uint16_t port, const std::string& method, const std::string& path,
-                                const std::string& body, std::chrono::milliseconds limit,
+                                const std::string& body, const Patience& patience,
                                 std::string_view content_type = "application/json") const;
+    // The answer to a GET, whatever its status.
+    struct Answer {
+        int status = 0;
+        std::string body;
+    };
+    Result<Answer> get(std::uint16_t port, const std::string& path, const Patience& patience) const;
 
   private:
-    Status tell(const std::string& path, std::chrono::milliseconds limit) const;
+    Status tell(const std::string& path, const Patience& patience) const;
     OpenSocket open_socket_;
+    Signs signs_;
 };
 
 }  // namespace gb

@@ -22,6 +22,7 @@
 
 #include "base/assert_ok.h"
 #include "base/clock.h"
+#include "base/eventually.h"
 #include "base/file.h"
 #include "base/ids.h"
 #include "base/subprocess.h"
@@ -145,8 +146,7 @@ class RestartTest : public ::testing::Test {
                     Not(HasSubstr(metric_)));
         EXPECT_THAT(run_checked({"mount"})->out, Not(HasSubstr(data_.string())));
         // The kernel removes a namespace's devices in its own time.
-        for (int i = 0; i < 300 && links() > 0; ++i) std::this_thread::sleep_for(100ms);
-        EXPECT_EQ(links(), 0U);
+        EXPECT_TRUE(test::eventually([this] { return links() == 0; }));
         for (const auto& root : engine::detect_cgroup_layout()->roots())
             ::rmdir((root / "glovebox" / instance_).c_str());
         (void)remove_tree(data_);
@@ -205,15 +205,15 @@ class RestartTest : public ::testing::Test {
     // The decision log, once it has a line with all of `parts`: the kernel hands decisions over in batches.
     static std::vector<std::string> decisions(Server& server, const std::string& id,
                                               const std::vector<std::string>& parts) {
-        for (int tries = 0;; ++tries) {
-            std::vector<std::string> lines = server.node().decisions_after(id, "", 100)->lines;
-            const bool found = std::ranges::any_of(lines, [&](const std::string& line) {
+        std::vector<std::string> lines;
+        (void)test::eventually([&] {
+            lines = server.node().decisions_after(id, "", 100)->lines;
+            return std::ranges::any_of(lines, [&](const std::string& line) {
                 return std::ranges::all_of(parts,
                                            [&](const std::string& part) { return line.contains(part); });
             });
-            if (found || tries == 500) return lines;
-            std::this_thread::sleep_for(10ms);
-        }
+        });
+        return lines;
     }
     // How a connection to an address that the policy denies ends.
     std::string denied() const { return guest("timeout 5 bash -c 'exec 3<>/dev/tcp/8.8.8.8/443' 2>&1").out; }

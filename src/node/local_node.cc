@@ -22,6 +22,7 @@
 #include "base/offload.h"
 #include "base/open_files.h"
 #include "http/client.h"
+#include "image/definition.h"
 #include "node/agent_client.h"
 #include "node/decision_archive.h"
 #include "node/effective_network.h"
@@ -71,7 +72,7 @@ struct LocalNode::Watched {
 
 namespace {
 
-constexpr auto kConnectLimit = std::chrono::seconds(10);
+constexpr auto kConnectLimit = std::chrono::seconds(30);  // a guest that is short of a processor answers late
 constexpr auto kTelemetryLimit = std::chrono::seconds(2);
 
 Status assign_copy(asio::posix::stream_descriptor& to, int fd) {
@@ -145,6 +146,9 @@ LocalNode::LocalNode(asio::any_io_executor executor, asio::thread_pool& pool, No
       options_(std::move(options)),
       sweep_timer_(executor_),
       templates_(options_.templates()),
+      on_demand_(options_.templates(), options_.prepare_program.empty()
+                                           ? OnDemand::Prepare()
+                                           : prepare_by(options_.prepare_program, options_)),
       snapshots_(options_.data_dir / "snapshots", templates_) {}
 
 Result<std::unique_ptr<LocalNode>> LocalNode::open(asio::any_io_executor executor, asio::thread_pool& pool,
@@ -243,6 +247,11 @@ Result<std::vector<TemplateInfo>> LocalNode::templates() {
     std::vector<TemplateInfo> out;
     for (const StoredTemplate& build : stored) out.push_back(build.manifest.info);
     return out;
+}
+
+Error LocalNode::absent_template(const std::string& name) {
+    if (image::load_definition(options_.images_dir, name)) return on_demand_.ask(name);
+    return {ErrorCode::not_found, fmt::format("template '{}' not found", name)};
 }
 
 std::shared_ptr<LocalNode::Watched> LocalNode::find_watched(const std::string& id) const {

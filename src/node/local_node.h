@@ -21,6 +21,7 @@
 #include "node/disk_retry.h"
 #include "node/machinery.h"
 #include "node/node.h"
+#include "node/on_demand.h"
 #include "node/sandbox_machine.h"
 #include "node/snapshot_store.h"
 #include "node/template_store.h"
@@ -38,6 +39,7 @@ class LocalNode final : public Node {
     ~LocalNode() override;
 
     Result<std::vector<TemplateInfo>> templates() override;
+    Error absent_template(const std::string& name) override;
     boost::asio::awaitable<Status> create(SandboxSpec spec) override;
     boost::asio::awaitable<Status> pause(std::string id, PauseMode mode) override;
     boost::asio::awaitable<Status> resume(SandboxSpec spec) override;
@@ -118,6 +120,7 @@ class LocalNode final : public Node {
     };
     SecretSource given_secrets_;
     TemplateStore templates_;
+    OnDemand on_demand_;
     SnapshotStore snapshots_;
     std::unique_ptr<net::SlotPool> slots_;
     std::unique_ptr<egress::EgressService> egress_;

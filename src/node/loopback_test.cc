@@ -49,7 +49,7 @@ Outcome ask(std::vector<std::string> pieces) {
         [](const std::exception_ptr& failure) {
             if (failure) std::rethrow_exception(failure);
         });
-    io.run_for(std::chrono::seconds(20));
+    io.run_for(std::chrono::minutes(10));
     return out;
 }
 

@@ -2,6 +2,7 @@
 // process of the same instance left behind is taken over or reclaimed first.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -26,6 +27,10 @@ struct NodeOptions {
     std::filesystem::path guest_dir;                          // what runs inside: glovebox-init, -agent, -interpreter, -probe
     std::size_t ready_slots = 4;
     std::uint64_t memory_reserve_mib = 512;  // of the host, never given to sandboxes
+    // So long each step of a template's build on its machine may take, whatever moves.
+    std::chrono::milliseconds prepare_ceiling = std::chrono::hours(4);
+    // The `glovebox` program, to prepare a template with that somebody wants and that is only defined; empty: nobody does.
+    std::filesystem::path prepare_program;
     WarmOptions warm;                        // sandboxes that wait for an owner; none unless told
     NetworkOptions network;
 

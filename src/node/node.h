@@ -165,6 +165,9 @@ class Node {
 
     // Templates that can be started now; looks at the disk again when it changed.
     virtual Result<std::vector<TemplateInfo>> templates() = 0;
+    // What to answer who wants one of that name, which is not among them: not_found; or unavailable when it is being
+    // prepared, which this may begin, or could not be. Looks at the disk.
+    virtual Error absent_template(const std::string& name) = 0;
 
     // Returns when the guest's agent has taken its identity and answers. resource_exhausted/unavailable say
     // what is short.

@@ -85,8 +85,7 @@ TEST_F(RestartTest, ItsEndIsSeen) {
     Server server(data_);
     ASSERT_TRUE(server.opened()) << server.error.message;
     ::kill(pid_, SIGKILL);
-    for (int i = 0; i < 500 && server.on_loop([&] { return server.exited.empty(); }); ++i)
-        std::this_thread::sleep_for(20ms);
+    EXPECT_TRUE(test::eventually([&] { return server.on_loop([&] { return !server.exited.empty(); }); }));
     EXPECT_EQ(server.on_loop([&] { return server.exited; }), std::vector<std::string>{id_});
     ASSERT_OK(server.run(server.node().destroy(id_)));
     EXPECT_THAT(groups(), IsEmpty());
@@ -122,8 +121,7 @@ TEST_F(RestartTest, WithoutAWholeRecordAMachineEnds) {
 TEST_F(RestartTest, AMachineThatDiedMeanwhileIsGone) {
     ASSERT_NO_FATAL_FAILURE(create_in_killed_server());
     ::kill(pid_, SIGKILL);
-    for (int i = 0; i < 500 && !engine::find_stray_vmms(data_ / "vmm").empty(); ++i)
-        std::this_thread::sleep_for(20ms);
+    ASSERT_TRUE(test::eventually([&] { return engine::find_stray_vmms(data_ / "vmm").empty(); }));
     Server server(data_);
     ASSERT_TRUE(server.opened()) << server.error.message;
     EXPECT_THAT(server.held(), IsEmpty());

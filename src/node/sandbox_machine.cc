@@ -16,10 +16,15 @@ namespace gb {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::chrono::seconds kHoldLimit{1};
-constexpr std::chrono::seconds kTrustLimit{10};
+using namespace std::chrono_literals;
+
+constexpr std::chrono::seconds kHoldLimit{1};  // of a courtesy
+constexpr Patience kTrustLimit{30s, 2min};
 constexpr std::chrono::seconds kFreezeLimit{50};  // the agent thaws after 60
-constexpr std::chrono::seconds kBootLimit{120};
+constexpr Patience kWrittenLimit{2min, 30min};
+// Its client has given up by the ceiling; a guest that gets nowhere must not keep its place for ever.
+constexpr Patience kBootLimit{2min, 30min};
+constexpr Patience kStartLimit{2min, 10min};  // of the agent's start of the start command
 
 // What the host's files and the guest say must not look like the client's mistake. Data can be lost only
 // where some was saved: for a new sandbox it is the template that is damaged.
@@ -118,7 +123,7 @@ engine::MachineSpec SandboxMachine::machine_spec(const StoredTemplate& from) {
 }
 
 Status SandboxMachine::introduce(const SandboxSpec& spec, std::string access_token,
-                                 std::chrono::milliseconds limit) const {
+                                 const Patience& patience) const {
     GuestIdentity identity;
     identity.sandbox_id = id_;
     identity.template_id = manifest_.info.id;
@@ -131,7 +136,7 @@ Status SandboxMachine::introduce(const SandboxSpec& spec, std::string access_tok
         identity.authority_pem = authority_->pem();
         GB_TRY_ASSIGN(identity.authority_hash, authority_->subject_hash());
     }
-    return guest_link(*slot_).init(identity, limit);
+    return guest_link(*slot_, *machine_).init(identity, patience);
 }
 
 Status SandboxMachine::remember(const NetworkRequest& network) const {
@@ -240,11 +245,11 @@ Status SandboxMachine::boot(const StoredTemplate& from, const SandboxSpec& spec)
     // Its memory begins as the template's, which a kernel does not mind: so it can be paused with its memory
     // later.
     GB_TRY_ASSIGN(machine_, parts_.machinery.engine->boot(std::move(machine)));
-    const AgentClient agent = guest_link(*slot_);
+    const AgentClient agent = guest_link(*slot_, *machine_);
     GB_TRY(agent.wait_ready(kBootLimit));
     if (!manifest_.start_cmd.empty()) {
         GB_TRY(introduce(spec, ""));  // once it has a token, the agent asks for it
-        GB_TRY(agent.start(manifest_.start_cmd, "root", "start"));
+        GB_TRY(agent.start(manifest_.start_cmd, "root", "start", kStartLimit));
     }
     GB_TRY(introduce(spec, spec.access_token));
     return remember(spec.network);
@@ -302,12 +307,12 @@ Status SandboxMachine::copy_disk(const StoredTemplate& copy) {
 // A guest that does not answer is saved as it is: its programs may see the old time for a moment when they go
 // on.
 void SandboxMachine::hold() {
-    if (Status held = guest_link(*slot_).hold(kHoldLimit); !held)
+    if (Status held = guest_link(*slot_, *machine_).hold(kHoldLimit); !held)
         log::debug("a guest's programs are not held", {{"sandbox", id_}, {"error", held.error().message}});
 }
 
 void SandboxMachine::release_users() {
-    (void)guest_link(*slot_).release(kHoldLimit);  // else they go on by themselves, a little later
+    (void)guest_link(*slot_, *machine_).release(kHoldLimit);  // else they go on by themselves, a little later
 }
 
 Result<SavedMemory> SandboxMachine::copy_machine(const SnapshotSpec& spec, const StoredTemplate& copy) {
@@ -362,8 +367,14 @@ Status SandboxMachine::check_bootable() const {
 }
 
 Status SandboxMachine::while_frozen(engine::AfterSave after, const std::function<Status()>& act) {
-    const AgentClient agent = guest_link(*slot_);
-    GB_TRY(agent.freeze(kFreezeLimit));
+    const AgentClient agent = guest_link(*slot_, *machine_);
+    Status frozen = agent.freeze(kFreezeLimit);
+    if (!frozen && frozen.error().code == ErrorCode::deadline_exceeded) {
+        // Much to write, or a slow disk. The agent answers again once that is written, and a freeze is soon done then.
+        GB_TRY(agent.thaw(kWrittenLimit));
+        frozen = agent.freeze(kFreezeLimit);
+    }
+    GB_TRY(frozen);
     Status done = machine_->stop();
     if (done) done = act();
     if (done && after == engine::AfterSave::end) return {};
@@ -431,9 +442,9 @@ Result<std::shared_ptr<egress::CertificateAuthority>> SandboxMachine::authority_
 
 Status SandboxMachine::trust(const egress::CertificateAuthority* authority, const net::EgressPolicy& before) {
     if ((authority != nullptr) == !before.rules.empty()) return {};
-    if (authority == nullptr) return guest_link(*slot_).trust("", "", kTrustLimit);
+    if (authority == nullptr) return guest_link(*slot_, *machine_).trust("", "", kTrustLimit);
     GB_TRY_ASSIGN(const std::string hash, authority->subject_hash());
-    return guest_link(*slot_).trust(authority->pem(), hash, kTrustLimit);
+    return guest_link(*slot_, *machine_).trust(authority->pem(), hash, kTrustLimit);
 }
 
 Status SandboxMachine::open_egress(const net::EgressPolicy& policy) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/stall.h"
 #include "egress/service.h"
 #include "engine/engine.h"
 #include "net/decision_log.h"
@@ -130,9 +131,9 @@ class SandboxMachine {
     engine::MachineSpec machine_spec(const StoredTemplate& from);
     // A restored guest that is emulated needs its code translated again before its first answer; loaded hosts
     // are slow.
-    static constexpr std::chrono::seconds kIdentityLimit{30};
+    static constexpr Patience kIdentityLimit{std::chrono::seconds(30), std::chrono::minutes(10)};
     Status introduce(const SandboxSpec& spec, std::string access_token,
-                     std::chrono::milliseconds limit = kIdentityLimit) const;
+                     const Patience& patience = kIdentityLimit) const;
     Status load(const StoredTemplate& from, const PausedSandbox& paused, const SandboxSpec& spec);
     Status boot(const StoredTemplate& from, const SandboxSpec& spec);
     [[nodiscard]] PausedSandbox describe(PauseMode mode) const;

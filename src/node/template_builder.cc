@@ -19,6 +19,8 @@
 #include "node/accelerator_check.h"
 #include "node/agent_client.h"
 #include "node/guest_link.h"
+#include "node/preparation.h"
+#include "node/ready_wait.h"
 
 namespace gb {
 namespace fs = std::filesystem;
@@ -29,22 +31,29 @@ using image::Progress;
 using image::ProgressFn;
 
 constexpr int kKeyFormat = 1;  // goes up when something that is not in the key's text changes captures
-constexpr std::chrono::minutes kBootLimit{4};
-constexpr std::chrono::minutes kReadyLimit{5};
+// So long nothing may move while it boots and is asked; the ceiling is the operator's.
+constexpr std::chrono::minutes kStill{5};
 
 // Building the images is most of the way; the rest of the bar belongs to boot and capture.
 constexpr double kKernelShare = 0.1, kImageShare = 0.8;
+constexpr double kReadyFrom = 0.86, kReadyTo = 0.95;
+
+bool runs_interpreter(const image::TemplateDefinition& definition) {
+    return definition.start_cmd.find("glovebox-interpreter") != std::string::npos;
+}
 
 class Steps {
   public:
     explicit Steps(const ProgressFn& sink) : sink_(sink), started_ms_(monotonic_ms()) {}
     void say(std::string step, double fraction, std::string detail = {}) const {
         if (!sink_) return;
-        if (detail.empty()) detail = fmt::format("{} s", (monotonic_ms() - started_ms_) / 1000);
-        sink_({std::move(step), fraction, std::move(detail)});
+        const std::string elapsed = fmt::format("{} s", (monotonic_ms() - started_ms_) / 1000);
+        sink_({std::move(step), fraction, detail.empty() ? elapsed : fmt::format("{}, {}", detail, elapsed)});
     }
     [[nodiscard]] ProgressFn part(double from, double to) const {
-        return [this, from, to](const Progress& p) { say(p.step, from + (to - from) * p.fraction, p.detail); };
+        return [this, from, to](const Progress& p) {
+            if (sink_) sink_({p.step, from + (to - from) * p.fraction, p.detail});
+        };
     }
 
   private:
@@ -52,37 +61,34 @@ class Steps {
     std::int64_t started_ms_;
 };
 
-Status wait_until_ready(const AgentClient& agent, const std::string& command, const RunningCommand* started,
-                        const Steps& steps) {
-    if (command.empty()) return {};
-    const std::int64_t deadline = monotonic_ms() + std::chrono::milliseconds(kReadyLimit).count();
-    std::string last = "it was never run";
-    while (monotonic_ms() < deadline) {
-        auto result = agent.run(command, "root", std::chrono::seconds(60));
-        if (result && result->exit_code == 0) return {};
-        last = result ? fmt::format("exit code {}: {}", result->exit_code, result->err.substr(0, 300))
-                      : result.error().message;
-        if (started != nullptr && started->exit_code().value_or(0) != 0)
-            return fail(ErrorCode::failed_precondition,
-                        fmt::format("the start command ended with code {}; it printed: {}", *started->exit_code(),
-                                    started->output()));
-        steps.say("wait until it is ready", 0.9);
-        ::usleep(1'500'000);  // each try costs an emulated guest what it needs to get ready
-    }
-    return fail(ErrorCode::deadline_exceeded,
-                fmt::format("the ready command '{}' did not succeed within {} minutes; last: {}; the start command printed: {}",
-                            command, kReadyLimit.count(), last, started != nullptr ? started->output() : "nothing"));
-}
-
 // Each program once before the freeze, so that its pages are in the guest's page cache.
-Status exercise(const AgentClient& agent) {
+Status exercise(const AgentClient& agent, const Patience& patience) {
     for (const char* command : {"true", "sudo -n true", "ls -la ~ > /dev/null", "python3 -c pass", "git --version"}) {
-        GB_TRY_ASSIGN(CommandResult result, agent.run(command, "user", std::chrono::seconds(120)));
+        GB_TRY_ASSIGN(CommandResult result, agent.run(command, "user", patience));
         if (result.exit_code != 0)
             return fail(ErrorCode::internal, fmt::format("'{}' ended with {} in the new template: {}", command,
                                                          result.exit_code, result.err.substr(0, 300)));
     }
     return {};
+}
+
+// What a second try may mend: nothing came in time, or somebody was gone.
+bool may_be_load(const Error& error) {
+    return error.code == ErrorCode::deadline_exceeded || error.code == ErrorCode::unavailable;
+}
+
+Error with_advice(Error error, const image::TemplateDefinition& definition, const NodeOptions& options) {
+    error.message += fmt::format(
+        "\nThe root image and the kernel are kept: `glovebox template prepare {0}` goes on with the boot of the machine.",
+        definition.name);
+    if (error.code == ErrorCode::deadline_exceeded)
+        error.message += fmt::format(
+            " If its start command works for long without a sign of life, raise ready_timeout (now {}) in {}; "
+            "--give-up-after (now {}) limits the whole.",
+            duration_text(definition.ready_timeout.count()),
+            (options.images_dir / definition.name / "template.toml").string(),
+            duration_text(options.prepare_ceiling.count()));
+    return error;
 }
 
 // A copy that every machine may read.
@@ -133,10 +139,11 @@ Result<TemplateBuilder::Inputs> TemplateBuilder::gather(const std::string& name,
     GB_TRY_ASSIGN(in.definition, image::load_definition(options_.images_dir, name));
     GB_TRY_ASSIGN(in.rootfs_hash, image::definition_hash(in.definition));
     GB_TRY_ASSIGN(in.kernel, image::prepare_kernel(options_.cache_dir, steps.part(0, kKernelShare)));
+    steps.say("wait for other builds", kKernelShare);
     GB_TRY(open());
 
     std::vector<image::GuestFile> files{{options_.guest_dir / "glovebox-agent", "glovebox-agent"}};
-    if (in.definition.start_cmd.find("glovebox-interpreter") != std::string::npos)
+    if (runs_interpreter(in.definition))
         for (const char* program : {"glovebox-interpreter", "glovebox-entropy.node"})
             files.push_back({options_.guest_dir / program, program});
     GB_TRY(make_dirs(options_.data_dir / "builder"));
@@ -180,6 +187,7 @@ Status TemplateBuilder::capture(const Inputs& in, Manifest& manifest, const fs::
     spec.jail.uid = spec.jail.gid = machine_uid(machinery_->network->tag(), slot->number());
     spec.jail.netns_fd = slot->netns_fd();
     spec.jail.cgroup_name = manifest.info.build_id;
+    spec.jail.end_with_starter = true;  // a builder that is killed leaves nothing that runs
     spec.cpu_count = static_cast<unsigned>(in.definition.cpu_count);
     spec.memory_mib = static_cast<unsigned>(in.definition.memory_mib);
     spec.kernel = {in.kernel.vmlinuz, in.initrd, in.command_line};
@@ -191,7 +199,8 @@ Status TemplateBuilder::capture(const Inputs& in, Manifest& manifest, const fs::
     steps.say("boot", kImageShare + 0.02);
     GB_TRY_ASSIGN(std::unique_ptr<engine::Machine> machine, machinery_->engine->boot(std::move(spec)));
 
-    AgentClient agent = guest_link(*slot);
+    const AgentClient agent = guest_link(*slot, *machine);
+    const Patience patience(kStill, options_.prepare_ceiling);
     auto with_console = [&](Status status) -> Status {
         if (status) return {};
         std::string console = machine->console_tail();
@@ -199,31 +208,39 @@ Status TemplateBuilder::capture(const Inputs& in, Manifest& manifest, const fs::
         return std::unexpected(status.error().with(fmt::format("template '{}' (its console ends with: {})",
                                                                manifest.info.name, console)));
     };
-    GB_TRY(with_console(agent.wait_ready(kBootLimit)));
+    GB_TRY(with_console(agent.wait_ready(patience)));
     GuestIdentity identity;
     identity.sandbox_id = "template";
     identity.template_id = manifest.info.id;
     identity.default_user = manifest.default_user;
     identity.workdir = manifest.workdir;
     identity.env_vars = manifest.env;
-    GB_TRY(with_console(agent.init(identity, std::chrono::seconds(60))));
+    GB_TRY(with_console(agent.init(identity, patience)));
     auto marked = agent.run(fmt::format("printf 'ENV_ID=%s\\nTEMPLATE_ID=%s\\nBUILD_ID=%s\\n' {0} {0} {1} > /.e2b",
                                         manifest.info.id, manifest.info.build_id),
-                            "root", std::chrono::seconds(60));
-    if (!marked) return std::unexpected(marked.error());
+                            "root", patience);
+    if (!marked) return with_console(std::unexpected(marked.error()));
     std::unique_ptr<RunningCommand> started;
     if (!in.definition.start_cmd.empty()) {
-        steps.say("run the start command", 0.88);
-        auto command = agent.start(in.definition.start_cmd, "root", "start");
+        steps.say("run the start command", kReadyFrom);
+        auto command = agent.start(in.definition.start_cmd, "root", "start", patience);
         if (!command) return with_console(std::unexpected(command.error()));
         started = *std::move(command);
     }
-    GB_TRY(with_console(wait_until_ready(agent, in.definition.ready_cmd, started.get(), steps)));
+    ReadyWait wait{.command = in.definition.ready_cmd,
+                   .patience = {in.definition.ready_timeout, options_.prepare_ceiling},
+                   .signs = machine_signs(*machine),
+                   .interpreter = runs_interpreter(in.definition),
+                   .started = started.get()};
+    wait.say = [&](const std::string& detail, double fraction) {
+        steps.say("wait until it is ready", kReadyFrom + (kReadyTo - kReadyFrom) * fraction, detail);
+    };
+    GB_TRY(with_console(wait_until_ready(agent, wait)));
     started.reset();
-    steps.say("warm up", 0.93);
-    GB_TRY(with_console(exercise(agent)));
-    auto synced = agent.run("sync", "root", std::chrono::seconds(120));
-    if (!synced) return std::unexpected(synced.error());
+    steps.say("warm up", kReadyTo);
+    GB_TRY(with_console(exercise(agent, patience)));
+    auto synced = agent.run("sync", "root", patience);
+    if (!synced) return with_console(std::unexpected(synced.error()));
     // Connections that are still being closed would be frozen half-closed, and every sandbox would wake up with them.
     ::usleep(2'000'000);
     steps.say("freeze", 0.96);
@@ -235,7 +252,16 @@ Status TemplateBuilder::capture(const Inputs& in, Manifest& manifest, const fs::
     return write_file_atomic(folder / "manifest.json", write_manifest(manifest));
 }
 
-Result<Prepared> TemplateBuilder::prepare(const std::string& name, const ProgressFn& progress, Reuse reuse) {
+Result<Prepared> TemplateBuilder::prepare(const std::string& name, const ProgressFn& sink, Reuse reuse) {
+    double reached = 0;  // a second try begins again, but the bar does not
+    std::string_view again;
+    PreparationNote note(store_.folder(), name);
+    const ProgressFn progress = [&](Progress p) {
+        reached = p.fraction = std::max(reached, p.fraction);
+        p.step.insert(0, again);
+        note.update(p);
+        if (sink) sink(p);
+    };
     GB_TRY_ASSIGN(Inputs in, gather(name, progress));
     GB_TRY_ASSIGN(auto builds, store_.list());
     Manifest manifest;
@@ -271,12 +297,20 @@ Result<Prepared> TemplateBuilder::prepare(const std::string& name, const Progres
 
     const fs::path building = store_.folder() / (".build-" + manifest.info.build_id);
     const fs::path final_folder = store_.folder() / manifest.info.build_id;
-    GB_TRY(make_dirs(building));
-    Status captured = capture(in, manifest, building, progress);
-    if (!captured) {
-        (void)remove_tree(building);
-        return std::unexpected(captured.error());
+    auto attempt = [&]() -> Status {
+        GB_TRY(make_dirs(building));
+        Status captured = capture(in, manifest, building, progress);
+        if (!captured) (void)remove_tree(building);
+        return captured;
+    };
+    Status captured = attempt();
+    if (!captured && may_be_load(captured.error())) {
+        log::warn("the machine of a template did not get ready, perhaps because this host is busy: once more",
+                  {{"template", name}, {"error", captured.error().message}});
+        again = "once more: ";
+        captured = attempt();
     }
+    if (!captured) return std::unexpected(with_advice(captured.error(), in.definition, options_));
     std::error_code ec;
     fs::rename(building, final_folder, ec);
     if (ec) return fail_errno(ec.value(), "rename to " + final_folder.string());

@@ -24,7 +24,9 @@ class TemplateBuilder {
     explicit TemplateBuilder(NodeOptions options);
     ~TemplateBuilder();
 
-    // Blocks: seconds when the root image is cached, minutes otherwise.
+    // Blocks: seconds when the root image is cached, minutes otherwise, and as long as something moves where the machine
+    // is slow. What may have failed by the load of the host is tried once more. After a failure the images and the kernel
+    // stay, and the next call goes on with the machine.
     Result<Prepared> prepare(const std::string& name, const image::ProgressFn& progress, Reuse reuse);
 
   private:

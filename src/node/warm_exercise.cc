@@ -11,7 +11,9 @@ namespace gb {
 namespace {
 
 namespace json = boost::json;
-constexpr std::chrono::seconds kLimit{15};  // of one step; a loaded host is slow
+using namespace std::chrono_literals;
+
+constexpr Patience kLimit{15s, 10min};  // of one step
 constexpr std::uint16_t kInterpreterPort = 49999;
 
 std::unexpected<Error> unexpected_answer(std::string_view what) {

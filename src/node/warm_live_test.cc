@@ -30,7 +30,7 @@ class WarmTest : public RestartTest {
     }
     [[nodiscard]] std::size_t waiting() const { return server_->node().info()->warm["base"]; }
     void wait_for_warm(std::size_t count) {
-        for (int i = 0; i < 6000 && waiting() < count; ++i) std::this_thread::sleep_for(10ms);
+        (void)test::eventually([&] { return waiting() >= count; });
         ASSERT_EQ(waiting(), count);
     }
     static SandboxSpec spec_of(const std::string& id) {
@@ -208,8 +208,7 @@ TEST_F(WarmKernelTest, TheKernelHasNoMemoryOfTheExercise) {
     warm_.templates[kTemplate] = {2, 2};
     server_ = std::make_unique<Server>(data_, warm_);
     ASSERT_TRUE(server_->opened()) << server_->error.message;
-    for (int i = 0; i < 6000 && server_->node().info()->warm[kTemplate] < 2; ++i)
-        std::this_thread::sleep_for(10ms);
+    ASSERT_TRUE(test::eventually([&] { return server_->node().info()->warm[kTemplate] >= 2; }));
     const std::vector<std::string> ids{new_id(), new_id(), new_id()};
     for (const std::string& id : ids) {
         SandboxSpec spec = spec_of(id);
@@ -269,13 +268,11 @@ TEST_F(WarmTest, ItsPolicyIsTheOneThatWasAskedFor) {
 
 TEST_F(WarmTest, ItOutlivesAServerThatIsKilledAndThoseThatWaitedDoNot) {
     ASSERT_NO_FATAL_FAILURE(in_killed_server([&](Server& server) -> Status {
-        for (int i = 0; i < 6000 && server.node().info()->warm["base"] < 2; ++i)
-            std::this_thread::sleep_for(10ms);
+        (void)test::eventually([&] { return server.node().info()->warm["base"] >= 2; });
         GB_TRY(server.run(server.node().create(spec())));
         if (server.node().info()->creates_from_pool != 1)
             return fail(ErrorCode::internal, "not from the pool");
-        for (int i = 0; i < 6000 && server.node().info()->warm["base"] < 2; ++i)
-            std::this_thread::sleep_for(10ms);
+        (void)test::eventually([&] { return server.node().info()->warm["base"] >= 2; });
         return {};
     }));
     EXPECT_EQ(engine::find_stray_vmms(data_ / "vmm").size(), 3U);

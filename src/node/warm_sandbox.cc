@@ -50,7 +50,7 @@ Status SandboxMachine::warm_up(const StoredTemplate& from, const std::stop_token
     GB_TRY_ASSIGN(machine_,
                   parts_.machinery.engine->restore(std::move(spec), on.state(), engine::AfterLoad::run));
     const std::int64_t restored_us = monotonic_us();
-    GB_TRY(exercise_guest(guest_link(*slot_), manifest_, over));
+    GB_TRY(exercise_guest(guest_link(*slot_, *machine_), manifest_, over));
     ::usleep(kSettleUs);
     GB_TRY(machine_->stop());
     log::debug("a warm sandbox waits", {{"template", manifest_.info.name},

@@ -22,8 +22,13 @@ struct ConnectionTest : testing::Test {
 };
 
 TEST_F(ConnectionTest, StatementsAreUsedAgain) {
-    const SQLite::Statement* first = db.prepare("SELECT 1").get();
-    EXPECT_EQ(db.prepare("SELECT 1").get(), first);
+    const void* first = nullptr;
+    {
+        auto statement = db.prepare("SELECT 1");
+        first = statement.get();
+    }
+    auto again = db.prepare("SELECT 1");
+    EXPECT_EQ(again.get(), first);
 }
 
 TEST_F(ConnectionTest, NothingStaysBound) {

@@ -10,7 +10,7 @@
 namespace gb {
 namespace {
 
-constexpr int kBusyMs = 5000;
+constexpr int kBusyMs = 60'000;  // of another's write, on a slow disk
 constexpr std::size_t kChangesInLog = 500;  // some megabytes
 constexpr int kFull = 13;                   // sqlite3.h, primary result codes
 constexpr int kConstraint = 19;

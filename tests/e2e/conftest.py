@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+pytest_plugins = ["stillness"]
 ROOT = Path(__file__).resolve().parent.parent.parent
 GLOVEBOX = os.environ.get("GLOVEBOX", str(ROOT / "build/dist/glovebox"))
 TEMPLATES = os.environ.get("GLOVEBOX_TEMPLATES_DIR", "/var/lib/glovebox/templates")
@@ -59,7 +60,7 @@ class Server:
     def request(self, method: str, path: str, body=None, headers=None, key: bool = True):
         """Status, decoded JSON (or text) and headers of one bare request."""
         host, port = self.url.removeprefix("http://").split(":")
-        connection = http.client.HTTPConnection(host, int(port), timeout=60)
+        connection = http.client.HTTPConnection(host, int(port), timeout=900)
         sent = {"X-API-Key": self.key} if key else {}
         sent |= headers or {}
         if isinstance(body, (dict, list)):
@@ -75,7 +76,7 @@ class Server:
             connection.close()
 
     def cli(self, *arguments: str) -> subprocess.CompletedProcess:
-        return subprocess.run([GLOVEBOX, *arguments, "--data-dir", str(self.data)], capture_output=True, text=True, timeout=120)
+        return subprocess.run([GLOVEBOX, *arguments, "--data-dir", str(self.data)], capture_output=True, text=True, timeout=1800)
 
     def decisions(self, sandbox_id: str) -> list[dict]:
         return json.loads(self.cli("sandbox", "egress", sandbox_id, "--json").stdout)
@@ -84,7 +85,7 @@ class Server:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)  # ends the sandboxes too
             try:
-                self.process.wait(60)
+                self.process.wait(600)
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
@@ -198,11 +199,15 @@ def folder(box):
 
 
 def eventually(check, seconds: float = 30, every: float = 0.2):
-    """The first true value of check(); fails when none comes in time."""
-    deadline = time.monotonic() + seconds
+    """The first true value of check(). Fails when none comes and nothing has moved for so many seconds, or after twenty times
+    as many in any case."""
+    from stillness import Stillness  # not before pytest has loaded it as a plugin
+
+    limit = Stillness(max(seconds, 30), max(20 * seconds, 600))
     while True:
         value = check()
         if value:
             return value
-        assert time.monotonic() < deadline, f"not true within {seconds} s"
+        why = limit.over()
+        assert not why, f"not true, and {why}"
         time.sleep(every)

@@ -97,7 +97,7 @@ class Internet:
         return len(self.log_path.read_text().splitlines())
 
     def from_host(self, *command: str) -> subprocess.CompletedProcess:
-        return subprocess.run([*enter(self.host), *command], capture_output=True, text=True, timeout=60)
+        return subprocess.run([*enter(self.host), *command], capture_output=True, text=True, timeout=1800)
 
     def close(self) -> None:
         self.process.terminate()

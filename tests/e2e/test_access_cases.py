@@ -139,7 +139,7 @@ def test_n27_a_revoked_key_is_refused_at_once(server):
     """Also on a connection that it has used already, and its sandboxes cannot be reached through the control plane."""
     own = team(server)
     sandbox = Sandbox.create("base", timeout=120, api_key=own["key"], api_url=server.url, sandbox_url=server.url)
-    connection = http.client.HTTPConnection(*server.url.removeprefix("http://").split(":"), timeout=60)
+    connection = http.client.HTTPConnection(*server.url.removeprefix("http://").split(":"), timeout=900)
 
     def ask(method: str, path: str, body=None) -> int:
         connection.request(method, path, body, {"X-API-Key": own["key"], "Content-Type": "application/json"})

@@ -13,7 +13,7 @@ from e2b import Sandbox
 def serve(*arguments: str, prefix=()) -> subprocess.CompletedProcess:
     with tempfile.TemporaryDirectory(prefix="glovebox-e2e-") as data:
         return subprocess.run([*prefix, GLOVEBOX, "serve", "--data-dir", data, "--templates-dir", TEMPLATES, *arguments],
-                              capture_output=True, text=True, timeout=120)
+                              capture_output=True, text=True, timeout=1800)
 
 
 def one_line(done: subprocess.CompletedProcess) -> str:
@@ -30,7 +30,7 @@ def test_a_port_that_is_taken(server):
 
 def test_a_data_folder_that_is_in_use(server):
     done = subprocess.run([GLOVEBOX, "serve", "--port", "0", "--data-dir", str(server.data)], capture_output=True, text=True,
-                          timeout=60)
+                          timeout=1800)
     assert "another server uses" in one_line(done) and "--data-dir" in one_line(done)
 
 

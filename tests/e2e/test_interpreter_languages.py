@@ -101,7 +101,7 @@ def test_modules_of_javascript(box):
 def test_the_official_javascript_client_gets_the_same(server):
     own = ROOT / "build/npm/node_modules/.bin/node"
     done = subprocess.run([str(own) if own.exists() else "node", str(ROOT / "tests/e2e/js/interpreter.mjs")], capture_output=True,
-                          text=True, timeout=300, cwd=ROOT / "build/npm")
+                          text=True, timeout=1800, cwd=ROOT / "build/npm")
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "all well"
 

@@ -269,7 +269,7 @@ def test_s7_a_chunked_body_of_a_pause_counts(server, make):  # noqa: F811
     host, port = server.url.removeprefix("http://").split(":")
 
     def post(path: str, *pieces: bytes) -> int:
-        connection = http.client.HTTPConnection(host, int(port), timeout=60)
+        connection = http.client.HTTPConnection(host, int(port), timeout=900)
         connection.request("POST", path, iter(pieces), {"X-API-Key": server.key, "Content-Type": "application/json"}, encode_chunked=True)
         status = connection.getresponse().status
         connection.close()
@@ -722,7 +722,7 @@ def test_s28_snapshots_outlive_their_source_whoever_ends_it(server, tmp_path):
                 [source] = {item["sandboxID"] for item in pages(server)} - known
                 Sandbox.connect(source).files.write("/dev/shm/kept", "in memory")
                 made = subprocess.run([*command, "sandbox", "snapshot", "create", source], env=environment, capture_output=True,
-                                      text=True, timeout=60, stdin=subprocess.DEVNULL)
+                                      text=True, timeout=1800, stdin=subprocess.DEVNULL)
                 assert made.returncode == 0, made.stdout + made.stderr
                 [snapshot] = [item["snapshotID"] for item in snapshots_of(server, source)]
                 os.write(terminal, b"exit\n")
@@ -734,7 +734,7 @@ def test_s28_snapshots_outlive_their_source_whoever_ends_it(server, tmp_path):
     assert snapshots_of(server, source) == [{"snapshotID": snapshot, "names": []}]
     with Sandbox.create(snapshot, timeout=60) as copy:
         assert copy.files.read("/dev/shm/kept") == "in memory"
-    listed = subprocess.run([*command, "sandbox", "snapshot", "list"], env=environment, capture_output=True, text=True, timeout=60,
+    listed = subprocess.run([*command, "sandbox", "snapshot", "list"], env=environment, capture_output=True, text=True, timeout=1800,
                             stdin=subprocess.DEVNULL)
     assert snapshot in listed.stdout
     assert Sandbox.delete_snapshot(snapshot)

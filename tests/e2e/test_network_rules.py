@@ -208,7 +208,7 @@ def test_decisions_are_read_in_parts_and_after_the_end(server, internet):
 def test_a_log_is_followed_until_the_sandbox_is_gone(server, internet):
     sandbox = Sandbox.create("base", timeout=300, network={"deny_out": ["198.51.100.0/24"]})
     host, port = server.url.removeprefix("http://").split(":")
-    connection = http.client.HTTPConnection(host, int(port), timeout=60)
+    connection = http.client.HTTPConnection(host, int(port), timeout=900)
     seen = []
     try:
         connection.request("GET", f"/glovebox/sandboxes/{sandbox.sandbox_id}/egress?follow=true&verdict=deny",
@@ -243,7 +243,7 @@ def test_who_stops_following_leaves_nothing_behind(server, base):
     host, port = server.url.removeprefix("http://").split(":")
     followers = []
     for _ in range(5):
-        connection = http.client.HTTPConnection(host, int(port), timeout=60)
+        connection = http.client.HTTPConnection(host, int(port), timeout=900)
         connection.request("GET", f"/glovebox/sandboxes/{base.sandbox_id}/egress?follow=true",
                            headers={"X-API-Key": server.key})
         answer = connection.getresponse()

@@ -24,7 +24,7 @@ def cli(server, tmp_path):
 
     def run(*arguments: str, input: str | None = None, check: bool = True) -> subprocess.CompletedProcess:
         done = subprocess.run([node(), str(CLI), *arguments], env=environment, input=input, capture_output=True, text=True,
-                              timeout=180)
+                              timeout=1800)
         assert not check or done.returncode == 0, done.stdout + done.stderr
         return done
 

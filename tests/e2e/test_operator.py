@@ -47,7 +47,7 @@ def create(server, key):
 
 def as_team(server, key, *arguments, stdin=None):
     """A command with a team's key, as a client's machine runs it: no data folder."""
-    return subprocess.run([GLOVEBOX, *arguments], capture_output=True, text=True, timeout=60, input=stdin,
+    return subprocess.run([GLOVEBOX, *arguments], capture_output=True, text=True, timeout=1800, input=stdin,
                           env={"E2B_API_URL": server.url, "E2B_API_KEY": key, "PATH": "/usr/bin:/bin"})
 
 

@@ -13,7 +13,7 @@ ADDRESSES = ("--address", "1.1.1.1", "--address", "8.8.8.8", "--name", "evil.exa
 
 def prove(net, host, subject: str, *arguments: str):
     return subprocess.run([*enter(net.host), GLOVEBOX, "prove-egress", subject, "--data-dir", str(host.data), *arguments],
-                          capture_output=True, text=True, timeout=300)
+                          capture_output=True, text=True, timeout=1800)
 
 
 def rows_of(done: subprocess.CompletedProcess) -> list[dict]:

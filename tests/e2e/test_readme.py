@@ -18,7 +18,7 @@ def test_python_state_is_kept_between_calls(server):
 def test_javascript_state_is_kept_between_calls(server):
     own = ROOT / "build/npm/node_modules/.bin/node"
     node = str(own) if own.exists() else "node"
-    done = subprocess.run([node, str(ROOT / "tests/e2e/js/readme.mjs")], capture_output=True, text=True, timeout=300,
+    done = subprocess.run([node, str(ROOT / "tests/e2e/js/readme.mjs")], capture_output=True, text=True, timeout=1800,
                           cwd=ROOT / "build/npm")
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip().splitlines()[-1] == "42"

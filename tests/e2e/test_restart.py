@@ -212,7 +212,7 @@ def test_a_start_that_fails_ends_nothing(own):
     own.kill_hard()
     with socket.create_server(("127.0.0.1", 0)) as taken:
         done = subprocess.run([conftest.GLOVEBOX, "serve", "--port", str(taken.getsockname()[1]), "--data-dir", str(own.data),
-                               "--templates-dir", conftest.TEMPLATES], capture_output=True, text=True, timeout=120)
+                               "--templates-dir", conftest.TEMPLATES], capture_output=True, text=True, timeout=1800)
     assert done.returncode != 0 and "is taken by another program" in done.stderr
     assert own.machines() == machines
     own.start()

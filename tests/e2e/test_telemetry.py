@@ -191,5 +191,5 @@ def test_the_command_line_shows_logs_and_metrics(server, base):
     base.commands.run("echo from-the-cli")
     for arguments, expected in ((["logs", base.sandbox_id], "from-the-cli"), (["metrics", base.sandbox_id], "CPU")):
         node = ROOT / "build/npm/node_modules/.bin/node"
-        done = subprocess.run([*([str(node)] if node.exists() else ["node"]), str(program.resolve()), "sandbox", *arguments], capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
+        done = subprocess.run([*([str(node)] if node.exists() else ["node"]), str(program.resolve()), "sandbox", *arguments], capture_output=True, text=True, timeout=1800, stdin=subprocess.DEVNULL)
         assert done.returncode == 0 and expected in done.stdout, (done.stdout, done.stderr)

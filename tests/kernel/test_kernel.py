@@ -7,7 +7,7 @@ import unittest
 from jupyter_client.manager import KernelManager
 from support import KERNEL
 
-TIMEOUT_S = 120
+TIMEOUT_S = 1800
 
 
 class Kernel(unittest.TestCase):

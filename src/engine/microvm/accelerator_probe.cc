@@ -19,6 +19,8 @@ namespace fs = std::filesystem;
 namespace json = boost::json;
 namespace {
 
+constexpr std::chrono::seconds kLookEvery{1};
+
 AcceleratorChoice emulate(std::string reason) {
     return {Accelerator::tcg, std::move(reason), false};
 }
@@ -38,11 +40,17 @@ Status try_kvm(MicrovmEngine& engine, const ProbeOptions& options, const fs::pat
 
     const std::int64_t start = monotonic_ms();
     GB_TRY_ASSIGN(std::unique_ptr<Machine> machine, engine.boot(std::move(spec)));
-    const auto left = std::chrono::milliseconds(options.limit.count() - (monotonic_ms() - start));
-    if (machine->wait_console(kProbeAnswer, left)) return {};
-    if (machine->alive())
-        return fail(ErrorCode::deadline_exceeded, fmt::format("the guest kernel did not come up within {} s",
-                                                              options.limit.count() / 1000));
+    while (machine->alive()) {
+        if (machine->wait_console(kProbeAnswer, kLookEvery)) return {};
+        if (machine->usage().cpu_usec > static_cast<std::uint64_t>(options.limit.count()) * 1000)
+            return fail(ErrorCode::deadline_exceeded,
+                        fmt::format("the guest kernel did not come up within {} of a processor",
+                                    duration_text(options.limit.count())));
+        if (monotonic_ms() - start > options.longest.count())
+            return fail(ErrorCode::deadline_exceeded, fmt::format("the guest kernel did not come up within {}",
+                                                                  duration_text(options.longest.count())));
+    }
+    if (machine->wait_console(kProbeAnswer, kLookEvery)) return {};  // its last words
     std::string log = machine->vmm_log();
     return fail(ErrorCode::unavailable, "the virtual machine ended: " + log.substr(0, log.find('\n')));
 }

@@ -29,7 +29,10 @@ struct ProbeOptions {
     KernelSpec kernel;                   // its command line for KVM, without the parameter
     JailSpec jail;                       // for the machine that is tried
     std::filesystem::path state_folder;  // the cache, and the machine's files while it lives
-    std::chrono::milliseconds limit{10'000};
+    // Of a processor, not of the clock: a busy host is not one without KVM. A guest that does not come up and needs no
+    // processor either is given up after `longest`.
+    std::chrono::milliseconds limit{20'000};
+    std::chrono::milliseconds longest{180'000};
     std::filesystem::path device = "/dev/kvm";
 };
 

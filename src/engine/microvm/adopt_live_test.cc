@@ -72,7 +72,7 @@ class AdoptTest : public ::testing::Test {
         return in_killed_server([&](MicrovmEngine& engine) {
             auto machine = engine.boot(spec());
             const bool good = machine &&
-                              (when == Killed::at_once || (*machine)->wait_console("count 2 ", 60s)) &&
+                              (when == Killed::at_once || (*machine)->wait_console("count 2 ", 10min)) &&
                               (when != Killed::when_it_was_stopped || (*machine)->stop());
             return good ? std::move(*machine) : nullptr;
         });
@@ -91,7 +91,7 @@ TEST_F(AdoptTest, AMachineOutlivesItsServer) {
     EXPECT_EQ((*machine)->pid(), trace.pid);
     EXPECT_TRUE((*machine)->alive());
     EXPECT_FALSE((*machine)->wait(10ms).has_value());
-    EXPECT_TRUE((*machine)->wait_console("count 9 ", 60s)) << (*machine)->console_tail();
+    EXPECT_TRUE((*machine)->wait_console("count 9 ", 10min)) << (*machine)->console_tail();
     EXPECT_GT(*(*machine)->private_bytes(), 0U);
     EXPECT_GT((*machine)->usage().memory_bytes, 0U);
 
@@ -101,7 +101,7 @@ TEST_F(AdoptTest, AMachineOutlivesItsServer) {
     std::this_thread::sleep_for(500ms);
     EXPECT_EQ((*machine)->console_tail(), before);
     ASSERT_OK((*machine)->cont());
-    EXPECT_TRUE((*machine)->wait_console("count 12 ", 60s)) << (*machine)->console_tail();
+    EXPECT_TRUE((*machine)->wait_console("count 12 ", 10min)) << (*machine)->console_tail();
 
     ASSERT_OK((*machine)->kill());
     auto ended = (*machine)->wait(0ms);
@@ -115,12 +115,12 @@ TEST_F(AdoptTest, AnAdoptedMachineIsCaptured) {
     {
         auto machine = bench_->engine().adopt(spec(), trace);
         ASSERT_OK(machine);
-        ASSERT_TRUE((*machine)->wait_console("count 6 ", 60s));
+        ASSERT_TRUE((*machine)->wait_console("count 6 ", 10min));
         ASSERT_OK((*machine)->capture(bench_->state()));
     }
     auto restored = bench_->engine().restore(bench_->sandbox_spec("again"), bench_->state(), AfterLoad::run);
     ASSERT_OK(restored);
-    EXPECT_TRUE((*restored)->wait_console("memory intact", 30s)) << (*restored)->console_tail();
+    EXPECT_TRUE((*restored)->wait_console("memory intact", 10min)) << (*restored)->console_tail();
 }
 
 TEST_F(AdoptTest, OneServerAfterTheOtherIsKilled) {
@@ -135,14 +135,14 @@ TEST_F(AdoptTest, OneServerAfterTheOtherIsKilled) {
     }
     auto machine = bench_->engine().adopt(spec(), trace);
     ASSERT_OK(machine);
-    EXPECT_TRUE((*machine)->wait_console("memory intact", 60s));
+    EXPECT_TRUE((*machine)->wait_console("memory intact", 10min));
 }
 
 TEST_F(AdoptTest, AGuestThatWasStoppedGoesOn) {
     const ProcessTrace trace = boot_in_killed_server(Killed::when_it_was_stopped);
     auto machine = bench_->engine().adopt(spec(), trace);
     ASSERT_OK(machine);
-    EXPECT_TRUE((*machine)->wait_console("count 4 ", 30s)) << (*machine)->console_tail();
+    EXPECT_TRUE((*machine)->wait_console("count 4 ", 10min)) << (*machine)->console_tail();
 }
 
 TEST_F(AdoptTest, ItsEndIsSeen) {
@@ -166,7 +166,7 @@ TEST_F(AdoptTest, WhatIsLeftOnPurposeRunsOn) {
     first->reset();
     auto machine = bench_->engine().adopt(spec(), *trace);
     ASSERT_OK(machine);
-    EXPECT_TRUE((*machine)->wait_console("memory intact", 60s));
+    EXPECT_TRUE((*machine)->wait_console("memory intact", 10min));
 }
 
 TEST_F(AdoptTest, ReclaimSparesWhatWasAdopted) {

@@ -188,8 +188,9 @@ Result<std::unique_ptr<Machine>> MicrovmEngine::start(MachineSpec spec, bool inc
     monitor.theirs.reset();
     spec.tap.reset();
 
+    QmpClient client(std::move(monitor.ours), vmm_signs(process.pid()));
     auto machine = std::make_unique<MicrovmMachine>(
-        MicrovmMachine::Parts{std::move(process), QmpClient(std::move(monitor.ours)), std::move(console_tail),
+        MicrovmMachine::Parts{std::move(process), std::move(client), std::move(console_tail),
                               std::move(log_tail), spec.memory, spec.disk});
     GB_TRY(machine->start(incoming, state, after));
     return std::unique_ptr<Machine>(std::move(machine));
@@ -205,8 +206,9 @@ Result<std::unique_ptr<Machine>> MicrovmEngine::adopt(MachineSpec spec, const Pr
     GB_TRY_ASSIGN(UniqueFd log, reopen_pipe(process.pid(), kLogFd));
     GB_TRY_ASSIGN(std::unique_ptr<ConsoleTail> console_tail, consoles_.follow(std::move(console)));
     GB_TRY_ASSIGN(std::unique_ptr<ConsoleTail> log_tail, consoles_.follow(std::move(log), kKeepVmmLog));
+    QmpClient client(std::move(monitor), vmm_signs(process.pid()));
     auto machine = std::make_unique<MicrovmMachine>(
-        MicrovmMachine::Parts{std::move(process), QmpClient(std::move(monitor)), std::move(console_tail),
+        MicrovmMachine::Parts{std::move(process), std::move(client), std::move(console_tail),
                               std::move(log_tail), spec.memory, spec.disk});
     GB_TRY(machine->take_over());
     return std::unique_ptr<Machine>(std::move(machine));

@@ -10,18 +10,22 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/process_watch.h"
 
 namespace gb::engine {
 namespace json = boost::json;
 namespace {
 
-// Generous: they decide only when something is broken. A loaded host makes QEMU's start ten times slower.
-constexpr std::chrono::milliseconds kStartLimit{20'000};
-constexpr std::chrono::milliseconds kLoadLimit{20'000};
-constexpr std::chrono::milliseconds kCommandLimit{10'000};
-constexpr std::chrono::milliseconds kCaptureLimit{30'000};
-constexpr std::chrono::milliseconds kStopLimit{60'000};  // waits for the disk's requests
-constexpr std::chrono::milliseconds kTakeOverLimit{5'000};  // all others wait for one that hangs
+using namespace std::chrono_literals;
+
+// They decide only when something is broken: a loaded host makes QEMU's start ten times slower, and QEMU at work is
+// seen to be. The second number is for a VMM that a guest has taken over: it can keep this machine's lock so long.
+constexpr Patience kStartLimit{30s, 10min};
+constexpr Patience kLoadLimit{30s, 10min};
+constexpr Patience kCommandLimit{30s, 10min};
+constexpr Patience kCaptureLimit{60s, 10min};
+constexpr Patience kStopLimit{120s, 30min};    // waits for the disk's requests
+constexpr Patience kTakeOverLimit{10s, 1min};  // all others wait for one that hangs
 // Device state without memory is tens of KiB. A VMM that writes more is not to be believed.
 constexpr std::size_t kMaxStateBytes = 64UL << 20;
 constexpr std::string_view kDiskFull = "io-error";  // QEMU's word; only a full disk stops a guest of ours
@@ -46,17 +50,18 @@ QmpCommand with_argument(std::string name, std::string_view key, std::string_vie
     return {std::move(name), std::move(arguments), fd};
 }
 
-Result<std::string> read_until_end(int fd, std::chrono::milliseconds limit) {
-    const std::int64_t deadline = monotonic_ms() + limit.count();
+Result<std::string> read_until_end(int fd, const Patience& patience, const Signs& signs) {
+    StallLimit limit(patience);
     std::string out;
     char buffer[65536];
     for (;;) {
-        const std::int64_t left = std::max<std::int64_t>(deadline - monotonic_ms(), 0);
         pollfd p{fd, POLLIN, 0};
-        const int ready = ::poll(&p, 1, static_cast<int>(left));
-        if (ready == 0) return fail(ErrorCode::deadline_exceeded, "QEMU does not finish its state");
+        const int ready = ::poll(&p, 1, static_cast<int>(limit.next_look().count()));
         if (ready < 0 && errno != EINTR) return fail_errno("poll QEMU's state");
-        if (ready < 0) continue;
+        if (ready == 0) GB_TRY(signs(limit));
+        if (limit.over()) return limit.error("QEMU's state");
+        if (ready <= 0) continue;
+        limit.moved();
         const ssize_t n = ::read(fd, buffer, sizeof buffer);
         if (n == 0) return out;
         if (n < 0 && errno != EINTR && errno != EAGAIN) return fail_errno("read QEMU's state");
@@ -74,6 +79,13 @@ Status seal_file(const std::filesystem::path& path) {
 }
 
 }  // namespace
+
+Signs vmm_signs(pid_t pid) {
+    return [watch = std::make_shared<ProcessWatch>(pid, Family::alone)](StallLimit& limit) -> Status {
+        if (watch->moved()) limit.moved();
+        return {};
+    };
+}
 
 std::vector<QmpCommand> qmp_start_commands(bool incoming) {
     return {{"qmp_capabilities", {}, -1}, incoming ? capabilities() : QmpCommand{"cont", {}, -1}};
@@ -111,8 +123,8 @@ Status MicrovmMachine::start(bool incoming, const std::filesystem::path& state, 
     return state.empty() ? Status() : finish_load(after);
 }
 
-Result<std::string> MicrovmMachine::run_state(std::chrono::milliseconds limit) {
-    auto answer = parts_.monitor.call({"query-status", {}, -1}, limit);
+Result<std::string> MicrovmMachine::run_state(const Patience& patience) {
+    auto answer = parts_.monitor.call({"query-status", {}, -1}, patience);
     if (!answer) return std::unexpected(explain(answer.error()));
     const json::value* status = answer->is_object() ? answer->get_object().if_contains("status") : nullptr;
     if (status == nullptr || !status->is_string())
@@ -201,7 +213,7 @@ Result<std::string> MicrovmMachine::save_state() {
                                     with_argument("migrate", "uri", "fd:state")},
                                    kCommandLimit));
     write_end.reset();
-    GB_TRY_ASSIGN(std::string state, read_until_end(read_end.get(), kCaptureLimit));
+    GB_TRY_ASSIGN(std::string state, read_until_end(read_end.get(), kCaptureLimit, vmm_signs(pid())));
     for (;;) {
         GB_TRY_ASSIGN(json::object event, parts_.monitor.wait_event("MIGRATION", kCommandLimit));
         const json::value* status = event.if_contains("status");

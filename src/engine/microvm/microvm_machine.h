@@ -18,6 +18,9 @@ namespace gb::engine {
 std::vector<QmpCommand> qmp_start_commands(bool incoming);
 std::vector<QmpCommand> qmp_load_commands(int state_fd);
 
+// That a VMM is at work, whether or not it answers.
+Signs vmm_signs(pid_t pid);
+
 class MicrovmMachine final : public Machine {
   public:
     struct Parts {
@@ -59,6 +62,7 @@ class MicrovmMachine final : public Machine {
     [[nodiscard]] Result<ProcessTrace> trace() const override { return parts_.process.trace(); }
     void leave() override { parts_.process.leave(); }
     [[nodiscard]] std::string console_tail() const override { return parts_.console->text(); }
+    [[nodiscard]] std::uint64_t console_bytes() const override { return parts_.console->bytes(); }
     [[nodiscard]] bool wait_console(std::string_view needle, std::chrono::milliseconds limit) const override {
         return parts_.console->wait_for(needle, limit);
     }
@@ -69,7 +73,7 @@ class MicrovmMachine final : public Machine {
     [[nodiscard]] CgroupUsage usage() const override { return parts_.process.usage(); }
 
   private:
-    Result<std::string> run_state(std::chrono::milliseconds limit);
+    Result<std::string> run_state(const Patience& patience);
     Status finish_load(AfterLoad after);
     Status load_memory(const SavedFiles& files);
     Result<SaveResult> save(const SavedFiles& files, AfterSave after, const Commit& commit);

@@ -22,10 +22,12 @@ namespace gb::engine {
 namespace json = boost::json;
 namespace {
 
-constexpr std::chrono::milliseconds kCommandLimit{10'000};
+using namespace std::chrono_literals;
+
+constexpr Patience kCommandLimit{30s, 10min};
 // A disk that is slow must not cost a sandbox: after a limit the monitor is of no use any more.
-constexpr std::chrono::milliseconds kStopLimit{60'000};
-constexpr std::chrono::milliseconds kSaveLimit{30'000};
+constexpr Patience kStopLimit{120s, 30min};
+constexpr Patience kSaveLimit{60s, 10min};
 constexpr off_t kMaxStateBytes = off_t{64} << 20;
 constexpr int kStateFdset = 7;  // any number: there is one set, and only while it is used
 

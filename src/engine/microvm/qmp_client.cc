@@ -8,8 +8,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 
-#include "base/clock.h"
-
 namespace gb::engine {
 namespace {
 
@@ -18,19 +16,18 @@ constexpr std::size_t kMaxEvents = 16;
 // A monitor that sends this many lines instead of an answer is not QEMU any more.
 constexpr int kMaxLinesPerWait = 10'000;
 
-Status wait_for(int fd, short what, std::int64_t deadline) {
+}  // namespace
+
+Status QmpClient::wait_for(short what, StallLimit& limit) const {
     for (;;) {
-        const std::int64_t left = std::max<std::int64_t>(deadline - monotonic_ms(), 0);
-        pollfd p{fd, what, 0};
-        const int n = ::poll(&p, 1, static_cast<int>(std::min<std::int64_t>(left, 60'000)));
+        pollfd p{socket_.get(), what, 0};
+        const int n = ::poll(&p, 1, static_cast<int>(limit.next_look().count()));
         if (n > 0) return {};
         if (n < 0 && errno != EINTR) return fail_errno("poll QEMU's monitor");
-        if (n == 0 && left == 0)
-            return fail(ErrorCode::deadline_exceeded, "QEMU's monitor does not answer in time");
+        if (n == 0 && signs_) GB_TRY(signs_(limit));
+        if (n == 0 && limit.over()) return limit.error("QEMU's monitor");
     }
 }
-
-}  // namespace
 
 std::unexpected<Error> QmpClient::break_with(Error error) {
     broken_ = true;
@@ -42,9 +39,9 @@ void QmpClient::keep(QmpEvent event) {
     events_.push_back(std::move(event));
 }
 
-Result<std::uint64_t> QmpClient::send(const QmpCommand& command, Milliseconds limit) {
+Result<std::uint64_t> QmpClient::send(const QmpCommand& command, const Patience& patience) {
     if (broken_ || !socket_) return fail(ErrorCode::unavailable, "QEMU's monitor is not usable any more");
-    const std::int64_t deadline = monotonic_ms() + limit.count();
+    StallLimit limit(patience);
     const std::uint64_t id = next_id_++;
     const std::string request = qmp_request(command.name, command.arguments, id);
     std::string_view rest = request;
@@ -69,7 +66,7 @@ Result<std::uint64_t> QmpClient::send(const QmpCommand& command, Milliseconds li
             fd_sent = true;
             rest.remove_prefix(static_cast<std::size_t>(n));
         } else if (errno == EAGAIN) {
-            if (auto status = wait_for(socket_.get(), POLLOUT, deadline); !status)
+            if (auto status = wait_for(POLLOUT, limit); !status)
                 return break_with(status.error());
         } else if (errno != EINTR) {
             return break_with(Error::from_errno(errno, "write to QEMU's monitor"));
@@ -78,32 +75,32 @@ Result<std::uint64_t> QmpClient::send(const QmpCommand& command, Milliseconds li
     return id;
 }
 
-Status QmpClient::read_some(std::int64_t deadline) {
+Status QmpClient::read_some(StallLimit& limit) {
     char buffer[16384];
     for (;;) {
         const ssize_t n = ::recv(socket_.get(), buffer, sizeof buffer, MSG_DONTWAIT);
         if (n > 0) return lines_.feed({buffer, static_cast<std::size_t>(n)});
         if (n == 0) return fail(ErrorCode::unavailable, "QEMU has closed its monitor");
         if (errno == EAGAIN) {
-            GB_TRY(wait_for(socket_.get(), POLLIN, deadline));
+            GB_TRY(wait_for(POLLIN, limit));
         } else if (errno != EINTR) {
             return fail_errno("read QEMU's monitor");
         }
     }
 }
 
-Result<QmpMessage> QmpClient::next_message(std::int64_t deadline) {
+Result<QmpMessage> QmpClient::next_message(StallLimit& limit) {
     for (;;) {
         if (auto line = lines_.next()) return parse_qmp_line(*line);
-        GB_TRY(read_some(deadline));
+        GB_TRY(read_some(limit));
     }
 }
 
-Result<boost::json::value> QmpClient::take(std::uint64_t id, Milliseconds limit) {
+Result<boost::json::value> QmpClient::take(std::uint64_t id, const Patience& patience) {
     if (broken_ || !socket_) return fail(ErrorCode::unavailable, "QEMU's monitor is not usable any more");
-    const std::int64_t deadline = monotonic_ms() + limit.count();
+    StallLimit limit(patience);
     for (int lines = 0; lines < kMaxLinesPerWait; ++lines) {
-        auto message = next_message(deadline);
+        auto message = next_message(limit);
         if (!message) return break_with(message.error());
         if (auto* event = std::get_if<QmpEvent>(&*message)) {
             keep(std::move(*event));
@@ -118,28 +115,28 @@ Result<boost::json::value> QmpClient::take(std::uint64_t id, Milliseconds limit)
     return break_with({ErrorCode::data_loss, "QEMU's monitor talks without answering"});
 }
 
-Result<boost::json::value> QmpClient::call(const QmpCommand& command, Milliseconds limit) {
-    GB_TRY_ASSIGN(std::uint64_t id, send(command, limit));
-    return take(id, limit);
+Result<boost::json::value> QmpClient::call(const QmpCommand& command, const Patience& patience) {
+    GB_TRY_ASSIGN(std::uint64_t id, send(command, patience));
+    return take(id, patience);
 }
 
-Status QmpClient::call_all(const std::vector<QmpCommand>& commands, Milliseconds limit) {
+Status QmpClient::call_all(const std::vector<QmpCommand>& commands, const Patience& patience) {
     std::vector<std::uint64_t> ids;
     for (const QmpCommand& command : commands) {
-        GB_TRY_ASSIGN(std::uint64_t id, send(command, limit));
+        GB_TRY_ASSIGN(std::uint64_t id, send(command, patience));
         ids.push_back(id);
     }
     Status first;
     for (std::size_t i = 0; i < ids.size(); ++i) {
-        auto result = take(ids[i], limit);
+        auto result = take(ids[i], patience);
         if (result || !first) continue;
         first = std::unexpected(result.error().with(commands[i].name));
     }
     return first;
 }
 
-Result<boost::json::object> QmpClient::wait_event(std::string_view name, Milliseconds limit) {
-    const std::int64_t deadline = monotonic_ms() + limit.count();
+Result<boost::json::object> QmpClient::wait_event(std::string_view name, const Patience& patience) {
+    StallLimit limit(patience);
     for (int lines = 0; lines < kMaxLinesPerWait; ++lines) {
         auto found = std::ranges::find(events_, name, &QmpEvent::name);
         if (found != events_.end()) {
@@ -148,7 +145,7 @@ Result<boost::json::object> QmpClient::wait_event(std::string_view name, Millise
             return data;
         }
         if (broken_ || !socket_) return fail(ErrorCode::unavailable, "QEMU's monitor is not usable any more");
-        auto message = next_message(deadline);
+        auto message = next_message(limit);
         if (!message) return break_with(message.error());
         if (auto* event = std::get_if<QmpEvent>(&*message)) {
             keep(std::move(*event));
@@ -166,7 +163,8 @@ bool QmpClient::take_events(std::string_view name) {
 Status QmpClient::drain() {
     if (broken_) return fail(ErrorCode::unavailable, "QEMU's monitor is not usable any more");
     for (int lines = 0; lines < kMaxLinesPerWait; ++lines) {
-        auto message = next_message(monotonic_ms() - 1);
+        StallLimit now(std::chrono::milliseconds(0));
+        auto message = next_message(now);
         if (!message && message.error().code == ErrorCode::deadline_exceeded) return {};
         if (!message) return break_with(message.error());
         if (auto* event = std::get_if<QmpEvent>(&*message)) keep(std::move(*event));

@@ -1,4 +1,4 @@
-// Speaks to one QEMU over its monitor socket. Every wait has a limit. One user at a time: the machine that
+// Speaks to one QEMU over its monitor socket. Every wait has a limit (base/stall.h). One user at a time: the machine that
 // owns the client holds a lock. After an error of the conversation (not of a command) the client is broken
 // and says so.
 #pragma once
@@ -13,6 +13,7 @@
 #include <boost/json/value.hpp>
 
 #include "base/result.h"
+#include "base/stall.h"
 #include "base/unique_fd.h"
 #include "engine/microvm/qmp_message.h"
 
@@ -26,24 +27,23 @@ struct QmpCommand {
 
 class QmpClient {
   public:
-    using Milliseconds = std::chrono::milliseconds;
-
     QmpClient() = default;
-    explicit QmpClient(UniqueFd socket) : socket_(std::move(socket)) {}
+    // `signs`: what shows that a QEMU which does not answer yet is at work.
+    explicit QmpClient(UniqueFd socket, Signs signs = {}) : socket_(std::move(socket)), signs_(std::move(signs)) {}
 
     // Sends a command without waiting. QEMU works in order, so several may be sent before the first answer is
     // taken; the greeting need not have come.
-    Result<std::uint64_t> send(const QmpCommand& command, Milliseconds limit);
+    Result<std::uint64_t> send(const QmpCommand& command, const Patience& patience);
     // The answer to `id`, which must be the oldest one that was not taken. failed_precondition when QEMU
     // refuses, unavailable when it has gone.
-    Result<boost::json::value> take(std::uint64_t id, Milliseconds limit);
+    Result<boost::json::value> take(std::uint64_t id, const Patience& patience);
 
-    Result<boost::json::value> call(const QmpCommand& command, Milliseconds limit);
+    Result<boost::json::value> call(const QmpCommand& command, const Patience& patience);
     // All sent, then all answers taken; the first refusal is the error.
-    Status call_all(const std::vector<QmpCommand>& commands, Milliseconds limit);
+    Status call_all(const std::vector<QmpCommand>& commands, const Patience& patience);
 
     // The next event of that name: one that came earlier and was not taken, or a new one.
-    Result<boost::json::object> wait_event(std::string_view name, Milliseconds limit);
+    Result<boost::json::object> wait_event(std::string_view name, const Patience& patience);
 
     // Forgets the events of that name that have come, and says whether there were any.
     bool take_events(std::string_view name);
@@ -53,12 +53,14 @@ class QmpClient {
     [[nodiscard]] bool broken() const { return broken_; }
 
   private:
-    Status read_some(std::int64_t deadline);
-    Result<QmpMessage> next_message(std::int64_t deadline);
+    Status wait_for(short what, StallLimit& limit) const;
+    Status read_some(StallLimit& limit);
+    Result<QmpMessage> next_message(StallLimit& limit);
     std::unexpected<Error> break_with(Error error);
     void keep(QmpEvent event);
 
     UniqueFd socket_;
+    Signs signs_;
     QmpLines lines_;
     std::deque<QmpEvent> events_;
     std::uint64_t next_id_ = 1;

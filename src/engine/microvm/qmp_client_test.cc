@@ -10,7 +10,6 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/file.h"
 
 namespace gb::engine {
@@ -79,14 +78,29 @@ TEST_F(QmpClientTest, DescriptorTravelsWithItsCommand) {
 }
 
 TEST_F(QmpClientTest, SilenceEndsAtTheLimit) {
-    const std::int64_t start = monotonic_ms();
     auto reply = client_.call({"stop", {}, -1}, 50ms);
     EXPECT_EQ(reply.error().code, ErrorCode::deadline_exceeded);
-    EXPECT_LT(monotonic_ms() - start, 2000);
     EXPECT_TRUE(client_.broken());
     say("{\"return\": {}, \"id\": 1}\n");
     EXPECT_EQ(client_.call({"cont", {}, -1}, 50ms).error().code, ErrorCode::unavailable)
         << "a late answer is no answer";
+}
+
+TEST_F(QmpClientTest, QemuAtWorkIsWaitedFor) {
+    int looks = 0;
+    int ends[2];
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    monitor_.reset(ends[1]);
+    QmpClient client(UniqueFd(ends[0]), [&](StallLimit& limit) -> Status {
+        limit.moved();
+        if (++looks == 20) say("{\"return\": {}, \"id\": 1}\n");
+        return {};
+    });
+    EXPECT_TRUE(client.call({"stop", {}, -1}, {10ms, 1h}).has_value());
+    EXPECT_EQ(looks, 20);
+    // Whatever it does, there is an end.
+    looks = 100;
+    EXPECT_EQ(client.call({"stop", {}, -1}, {10ms, 50ms}).error().code, ErrorCode::deadline_exceeded);
 }
 
 TEST_F(QmpClientTest, GoneIsUnavailable) {
@@ -109,10 +123,8 @@ TEST_F(QmpClientTest, FloodOfEventsIsNotAnAnswer) {
         while (!stop) [[maybe_unused]]
             ssize_t n = ::write(monitor_.get(), lines.data(), lines.size());
     });
-    const std::int64_t start = monotonic_ms();
     EXPECT_FALSE(client_.call({"stop", {}, -1}, 5s).has_value());
     EXPECT_FALSE(client_.wait_event("MIGRATION", 5s).has_value());
-    EXPECT_LT(monotonic_ms() - start, 12'000);
     EXPECT_TRUE(client_.broken());
     stop = true;
     flood.join();

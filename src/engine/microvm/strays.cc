@@ -19,6 +19,9 @@ namespace gb::engine {
 namespace fs = std::filesystem;
 namespace {
 
+constexpr std::chrono::milliseconds kRound{20};
+constexpr int kRounds = 3000;  // a minute: machines with much memory take long to vanish
+
 using FileId = std::pair<dev_t, ino_t>;
 
 bool file_id(const fs::path& path, FileId& out) {
@@ -66,7 +69,7 @@ bool runs_program(pid_t pid, const fs::path& program) {
 
 Status kill_stray_vmms(const fs::path& folder, const std::vector<pid_t>& keep) {
     const std::set<FileId> programs = binaries(folder);
-    for (int round = 0; round < 100; ++round) {
+    for (int round = 0; round < kRounds; ++round) {
         std::vector<pid_t> pids = find_stray_vmms(folder);
         std::erase_if(pids, [&](pid_t pid) { return std::ranges::find(keep, pid) != keep.end(); });
         if (pids.empty()) return {};
@@ -76,7 +79,7 @@ Status kill_stray_vmms(const fs::path& folder, const std::vector<pid_t>& keep) {
             if (!fd || !runs_one_of(pid, programs)) continue;
             ::syscall(SYS_pidfd_send_signal, fd.get(), SIGKILL, nullptr, 0);
         }
-        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        std::this_thread::sleep_for(kRound);
     }
     return fail(ErrorCode::deadline_exceeded, "machines of an earlier server do not end");
 }

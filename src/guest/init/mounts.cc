@@ -16,7 +16,7 @@ namespace gb::init {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::int64_t kDiskLimitMs = 30'000;  // an emulated machine on a busy host
+constexpr std::int64_t kDiskLimitMs = 600'000;  // an emulated machine on a busy host
 constexpr useconds_t kPollUs = 1'000;
 
 Status mount_at(const char* source, const fs::path& target, const char* type, unsigned long flags,
@@ -79,7 +79,7 @@ Status mount_root(const fs::path& device, const fs::path& target) {
     struct stat st{};
     while (::stat(device.c_str(), &st) != 0) {
         if (monotonic_ms() >= deadline)
-            return fail(ErrorCode::deadline_exceeded, "no disk " + device.string() + " appeared within 30 s");
+            return fail(ErrorCode::deadline_exceeded, "no disk " + device.string() + " appeared within 10 min");
         ::usleep(kPollUs);
     }
     // noatime: reading must not write into the overlay.

@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 
 // The end of publishing follows the reply within a millisecond. Should it ever get lost, a silence this long
 // ends the cell instead of the client's patience.
-constexpr std::chrono::milliseconds kLostIdle = 10s;
+constexpr std::chrono::milliseconds kLostIdle = 60s;
 constexpr std::chrono::milliseconds kTryAgain = 5s;
 
 void finish_with(OutputStream& output, std::string_view last_line) {

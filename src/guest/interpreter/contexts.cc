@@ -7,6 +7,7 @@
 #include <boost/asio/detached.hpp>
 #include <fmt/format.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "guest/interpreter/kernel_scripts.h"
 #include "guest/interpreter/python_zygote.h"
@@ -18,11 +19,12 @@ using namespace std::chrono_literals;
 
 constexpr std::chrono::milliseconds kFirstRetry = 500ms;
 constexpr std::chrono::milliseconds kLongestRetry = 30s;
+constexpr std::string_view kPreload = "preload";  // in Startup, beside the languages
 
 }  // namespace
 
 Contexts::Contexts(asio::any_io_executor executor, InterpreterOptions options)
-    : executor_(std::move(executor)), options_(std::move(options)), scripts_(options_.run_dir / "kernel") {
+    : executor_(std::move(executor)), options_(std::move(options)), scripts_(options_.run_dir / "kernel"), startup_(monotonic_ms) {
     for (const std::string& language : options_.languages) {
         if (Status known = require_kernel_for(language, options_.runtimes); !known) {
             log::warn("no default context", {{"language", language}, {"error", known.error().message}});
@@ -34,15 +36,23 @@ Contexts::Contexts(asio::any_io_executor executor, InterpreterOptions options)
         return !require_kernel_for(language, options_.runtimes);
     });
     spares_to_start_ = options_.spares.size();
+    const bool preloads = !options_.preload.empty() && !options_.runtimes.python.empty();
+    if (preloads && options_.zygote_first) startup_.plan(std::string(kPreload));
+    for (const auto* some : {&languages_, &options_.spares})
+        for (const std::string& language : *some) startup_.plan(language);
 }
 
 awaitable<void> Contexts::start_defaults() {
     if (options_.zygote_first) co_await start_zygote();
     for (const std::string& language : languages_) {
+        startup_.begin(language);
         for (auto pause = kFirstRetry; !closing_; pause = std::min(pause * 2, kLongestRetry)) {
             Status started = co_await start_default(language);
-            if (started) break;
-            trouble_ = started.error().message;
+            if (started) {
+                startup_.ready(language);
+                break;
+            }
+            startup_.failed(language, started.error().message);
             asio::steady_timer timer(executor_, pause);
             co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
         }
@@ -68,15 +78,25 @@ awaitable<void> Contexts::start_zygote() {
         co_return;
     }
     zygote_ = *zygote;
-    if (!co_await zygote_->wait_ready()) log::warn("the zygote has ended");
+    startup_.begin(kPreload);
+    if (co_await zygote_->wait_ready()) {
+        startup_.ready(kPreload);
+    } else {
+        log::warn("the zygote has ended");
+        startup_.failed(kPreload, "it has ended; kernels start without it");
+    }
 }
 
 awaitable<void> Contexts::start_spare(const std::string& language) {
     std::shared_ptr<Context>& slot = defaults_[language];
-    if (slot) co_return;
+    startup_.begin(language);
+    if (slot) co_return startup_.ready(language);  // somebody wanted it already
     std::shared_ptr<Context> context = slot = make(language, options_.cwd, Context::Role::spare);
+    Status started = co_await context->wait_started();
+    if (started) co_return startup_.ready(language);
+    startup_.failed(language, started.error().message);
     // Who asks for the language later tries again, and is told why it does not start.
-    if (!co_await context->wait_started() && context->spare()) defaults_.erase(language);
+    if (context->spare()) defaults_.erase(language);
 }
 
 awaitable<Status> Contexts::start_default(const std::string& language) {
@@ -96,10 +116,18 @@ Status Contexts::prepare_scripts() {
 
 bool Contexts::ready() const {
     return !languages_.empty() && spares_to_start_ == 0 &&
-           std::ranges::all_of(languages_, [this](const std::string& language) {
-               auto found = defaults_.find(language);
-               return found != defaults_.end() && found->second->ready();
-           });
+           std::ranges::all_of(languages_, [this](const std::string& language) { return stands(language); });
+}
+
+bool Contexts::stands(std::string_view language) const {
+    auto found = defaults_.find(language);
+    return found != defaults_.end() && found->second->ready();
+}
+
+std::string Contexts::startup() const {
+    return startup_.json([this](std::string_view name) {
+        return std::ranges::find(languages_, name) == languages_.end() || stands(name);
+    });
 }
 
 std::shared_ptr<Context> Contexts::make(std::string language, std::string cwd, Context::Role role) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "guest/interpreter/context.h"
+#include "guest/interpreter/startup.h"
 
 namespace gb::interpreter {
 
@@ -35,7 +36,8 @@ class Contexts {
     // Starts the default contexts and tries again until each stands.
     awaitable<void> start_defaults();
     [[nodiscard]] bool ready() const;  // the default contexts run, and the spare ones have been started
-    [[nodiscard]] const std::string& trouble() const { return trouble_; }  // why not, empty while all is well
+    // While it is not: what is ready, what is being started and what waits. See startup.h.
+    [[nodiscard]] std::string startup() const;
 
     // An empty cwd means the default one.
     awaitable<Result<std::shared_ptr<Context>>> create(std::string language, std::string cwd);
@@ -55,6 +57,7 @@ class Contexts {
                                   Context::Role role = Context::Role::in_use);
     awaitable<Result<std::shared_ptr<Context>>> started(std::shared_ptr<Context> context);
     void forget(const Context& context);
+    [[nodiscard]] bool stands(std::string_view language) const;  // its default context runs
 
     asio::any_io_executor executor_;
     InterpreterOptions options_;
@@ -63,7 +66,7 @@ class Contexts {
     std::vector<std::shared_ptr<Context>> all_;
     std::map<std::string, std::shared_ptr<Context>, std::less<>> defaults_;
     std::shared_ptr<PythonZygote> zygote_;
-    std::string trouble_ = "starting";
+    Startup startup_;
     std::vector<std::string> languages_;  // of default contexts that start with the server
     std::size_t spares_to_start_ = 0;
     bool scripts_written_ = false;

@@ -14,6 +14,18 @@ TEST_F(InterpreterTest, ResultCountAndEndInOrder) {
     EXPECT_EQ(execute("2+2").lines[0].at("execution_count"), 2) << "hidden requests are not counted";
 }
 
+TEST_F(InterpreterTest, HealthSaysWhatIsBeingStarted) {
+    ASSERT_FALSE(starting.empty());
+    for (const std::string& body : starting) {
+        const json::value said = json::parse(body);
+        EXPECT_EQ(said.at("status"), "starting");
+        const json::array& steps = said.at("startup").as_array();
+        ASSERT_EQ(steps.size(), 1u);
+        EXPECT_EQ(steps[0].at("name"), "python");
+        EXPECT_THAT(std::string(steps[0].at("state").as_string()), testing::AnyOf("waits", "starting"));
+    }
+}
+
 TEST_F(InterpreterTest, StateIsKept) {
     execute("x = 41\ndef f(): return x + 1");
     EXPECT_EQ(execute("f()").main_result(), "42");

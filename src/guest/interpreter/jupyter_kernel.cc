@@ -42,7 +42,7 @@ awaitable<Result<std::unique_ptr<Kernel>>> JupyterKernel::start(std::unique_ptr<
 // A reply on the shell channel does not mean that our subscription to iopub has reached the kernel, and
 // output published before that is lost. So ask until both channels have been heard.
 awaitable<Status> JupyterKernel::wait_until_ready() {
-    const std::int64_t deadline = monotonic_ms() + kKernelStartLimit.count();
+    KernelStartLimit limit(process_->pid());
     bool shell = false, iopub = false;
     std::int64_t ask_at = 0;
     while (!shell || !iopub) {
@@ -52,8 +52,8 @@ awaitable<Status> JupyterKernel::wait_until_ready() {
         }
         if (shell && iopub) break;
         if (exited()) co_return fail(ErrorCode::unavailable, "the kernel " + process_->describe_end());
+        GB_CO_TRY(limit.check());
         const std::int64_t now = monotonic_ms();
-        if (now > deadline) co_return kernel_start_timeout();
         // One question waits in the socket until the kernel is up; more are needed only once it answers.
         if (ask_at == 0 || (shell && now >= ask_at)) {
             request("kernel_info_request", {});

@@ -139,9 +139,10 @@ awaitable<Started> start_bash(const KernelOptions& options, KernelCommand comman
 
 }  // namespace
 
-std::unexpected<Error> kernel_start_timeout() {
-    return fail(ErrorCode::deadline_exceeded, fmt::format("the kernel did not answer within {} s",
-                                                          kKernelStartLimit / std::chrono::seconds(1)));
+Status KernelStartLimit::check() {
+    if (watch_.moved()) limit_.moved();
+    if (limit_.over()) return limit_.error("the kernel's start");
+    return {};
 }
 
 awaitable<Started> start_kernel(KernelOptions options, KernelSurroundings around) {

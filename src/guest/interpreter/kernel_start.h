@@ -8,14 +8,25 @@
 
 #include <zmq.hpp>
 
+#include "base/process_watch.h"
+#include "base/stall.h"
 #include "guest/interpreter/kernel.h"
 #include "guest/interpreter/runtimes.h"
 
 namespace gb::interpreter {
 
-// An emulated machine under load needs tens of seconds, and minutes where a kernel is compiled first.
-constexpr std::chrono::milliseconds kKernelStartLimit = std::chrono::minutes(5);
-std::unexpected<Error> kernel_start_timeout();
+// How long a kernel's start is waited for: as long as it is at work, an hour at most. An emulated machine under load needs
+// minutes, and more where a kernel is compiled first.
+class KernelStartLimit {
+  public:
+    explicit KernelStartLimit(pid_t kernel) : watch_(kernel, Family::with_descendants) {}
+    // Asked about once a second. deadline_exceeded.
+    Status check();
+
+  private:
+    StallLimit limit_{{std::chrono::minutes(3), std::chrono::hours(1)}};
+    ProcessWatch watch_;
+};
 
 struct KernelOptions {
     std::filesystem::path run_dir;  // kernels live in <run_dir>/kernels/<id>

@@ -330,7 +330,7 @@ awaitable<Result<std::unique_ptr<Kernel>>> PipedKernel::start(KernelCommand comm
 }
 
 awaitable<Status> PipedKernel::wait_until_ready() {
-    const std::int64_t deadline = monotonic_ms() + kKernelStartLimit.count();
+    KernelStartLimit limit(process_->pid());
     while (!pipes_->ready()) {
         if (exited()) {
             const std::string how = process_->describe_end();
@@ -338,7 +338,7 @@ awaitable<Status> PipedKernel::wait_until_ready() {
             co_return fail(ErrorCode::unavailable, why.empty() ? fmt::format("the kernel {}", how)
                                                                : fmt::format("the kernel {}: {}", how, why));
         }
-        if (monotonic_ms() > deadline) co_return kernel_start_timeout();
+        GB_CO_TRY(limit.check());
         co_await inbox_->wakeup->wait_for(1s);
     }
     co_return Status();

@@ -101,7 +101,7 @@ awaitable<void> Routes::handle(Exchange& exchange) {
 
 awaitable<void> Routes::health(Exchange& exchange) {
     if (contexts_.ready()) co_return co_await send_json(exchange, 200, "\"OK\"");
-    co_await send_text(exchange, 503, "The default context is not ready: " + contexts_.trouble());
+    co_await send_json(exchange, 503, contexts_.startup());
 }
 
 awaitable<void> Routes::execute(Exchange& exchange) {
