@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The front door. Everything here can be run again; later runs reuse what earlier ones built.
 DIST := build/dist
 SHELL := /bin/bash

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The guest agent beside bare programs in the same guest, in one run: processes, files, output, many at once."""
 import ctypes
 import os

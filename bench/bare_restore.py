@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Restores a template's snapshot with QEMU alone: no jail, no slot, no server. Run inside a network namespace of its own, given
 the command line of a machine that Glovebox runs, with its paths replaced. Prints milliseconds as JSON: until the machine runs,
 and until its guest answers the first request."""

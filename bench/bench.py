@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Measures a running installation. Everything that is compared is measured in turn within one run, several times; figures are
 medians with the 99th percentile where there are enough of them. The machine is shared: read the ratios, not the times.
 

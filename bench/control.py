@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The control plane and the ingress alone, above sandboxes that cost nothing (build/release/src/cli/control_bench_server).
 
 Needs wrk and nginx (apt-get install wrk nginx-light), which the project itself does not.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The way out of a sandbox: alone, against plain NAT and a bare relay (build/release/src/egress/egress_bench, as root); a change of
 policy and a create with one, through the API; downloads of a real guest from the stand-in internet."""
 import collections

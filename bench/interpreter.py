@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The code interpreter as its users meet it, beside what the kernel inside the guest needs alone: one cell there and back, the first
 one of a sandbox, what is imported ahead of time, and a new sandbox with its first cell."""
 import statistics

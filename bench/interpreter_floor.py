@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs in the guest: what a Python kernel needs for `1+1` when nothing is in between. A kernel as ipykernel starts it, spoken to
 over ZeroMQ by pyzmq; milliseconds from the request to both its end of publishing and its reply.
 

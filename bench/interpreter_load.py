@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The code interpreter under load, and under none: contexts made at once, much output, large results, and what it costs to wait."""
 import base64
 import concurrent.futures

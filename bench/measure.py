@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How figures are taken and shown."""
 import statistics
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Creates from the warm pool against creates without one, to the first output of a first command; in bare HTTP, because the
 clients' own start is as long as what is measured."""
 import base64

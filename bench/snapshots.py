@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pause, resume, snapshots and forks, against the disk and against QEMU alone."""
 import json
 import os

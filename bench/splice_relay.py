@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A bare relay: takes TCP connections and moves the bytes to another port and back with splice(2), never touching them.
 
     splice_relay.py TO_PORT      prints the port that it listens on

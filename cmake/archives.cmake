@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What every release of Debian and Ubuntu has under another name is linked from its archive, so that one program runs on
 # all of them. The host's program loads libc, libstdc++, OpenSSL, libcurl and SQLite, whose names are the same everywhere
 # and whose repairs must not wait for a release of ours.

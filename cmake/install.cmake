@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What belongs to an installation, below the prefix.
 foreach(program glovebox glovebox-init glovebox-agent glovebox-probe glovebox-interpreter)
   if(NOT TARGET ${program})

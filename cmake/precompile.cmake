@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Precompiled headers. glovebox_precompile() goes over all targets at the end of the top CMakeLists.txt; a target with the
 # property GB_PRECOMPILED says which header it takes: "code" (without the property), "std", "tests" or "none".
 #

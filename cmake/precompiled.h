@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What nearly every file includes, parsed once a build (cmake/precompile.cmake). A file still includes what it uses:
 // the fuzz preset builds without this header and shows what is missing.
 #pragma once

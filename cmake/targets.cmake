@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # glovebox_test(<name> SOURCES a_test.cc … LIBS lib … [LABEL root|vm]): one GoogleTest program, registered case by case. Its
 # label says what it needs: nothing ("unit"), a root who may make namespaces and processes of others, or machines.
 function(glovebox_test name)

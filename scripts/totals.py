@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Adds up JUnit files and prints "N passed, N failed, N skipped"; a missing file or an empty one is a failure."""
 import sys
 import xml.etree.ElementTree as ET

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The outside world of the demo: an HTTP server in a network namespace of its own, at an address from the range that is
 reserved for examples (RFC 5737). It stands for the internet, and proves that there is a way to it."""
 import contextlib

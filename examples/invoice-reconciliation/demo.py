@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `glovebox demo` does, driven by the official Python client as any program of yours would: starts a server, runs the
 unread script in a sandbox without network, shows what happened where, destroys the sandbox, and keeps everything in a
 folder that can be handed over (demo-output/<time>, or the one that is named as an argument)."""

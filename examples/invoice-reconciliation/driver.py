@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The client's side of the demo. Speaks to Glovebox through the official SDK alone, as any program would."""
 import csv
 import io

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes the demo's data: an invoice file of 200 rows and the ledger it is checked against, the same on every run.
 
 188 invoices agree with the ledger; 12 do not: 5 amounts differ, 4 are missing in the ledger, 3 name another customer.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A job of many rows that loses none, whatever happens to the machine it runs on.
 
     long_job.py RESULTS ROWS [SECONDS_PER_ROW]

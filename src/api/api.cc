@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "api/api.h"
 
 #include "api/recorded_response.h"

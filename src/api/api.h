@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The REST control plane: routes, authentication, limits, error envelope. One file per resource adds its routes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads the body of a create request of either generation (contract 2.5 NewSandbox, NewSandboxV2; 2.6). Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A create request: what is understood is complete, and means the same in both generations and when written
 // down.
 #include <cstdint>

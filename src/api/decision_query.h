@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which lines of a decision log are asked for, and picking them from its pages.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where a sandbox tried to go and what was decided, also of one that is gone. Ours: the contract has none.
 #include <chrono>
 

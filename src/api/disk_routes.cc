@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the sandboxes and snapshots of teams take of the disk: of all teams for the operator, of its own for a team. Ours.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What happened to sandboxes, and webhooks that are told of it (contract 7.10).
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What really runs a sandbox. Our own route: the contract has none for this.
 #include <boost/json.hpp>
 

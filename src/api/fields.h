@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads the members of a JSON request body. Unknown members are ignored; a member of the wrong type is an
 // invalid_argument that names it. `null` counts as absent.
 #pragma once

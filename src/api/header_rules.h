@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a client may ask to be set in the requests of its sandbox (contract 7.6). Pure.
 #pragma once
 

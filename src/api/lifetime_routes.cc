@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long a sandbox lives: connect, timeout, refreshes, pause, resume (contract 2.6, 7.1, 7.2).
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The network of a sandbox for people and programs to read: what is in force, or what will be. Pure.
 #pragma once
 

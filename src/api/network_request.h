@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads what requests say of a sandbox's way out (contract 2.5 SandboxNetworkConfig,
 // SandboxNetworkUpdateConfig; 7.6). Pure.
 #pragma once

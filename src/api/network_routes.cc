@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Replaces the network of a sandbox (contract 2.6), and says what is in force (ours).
 #include <boost/json.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For the operator: teams and their plans, keys, the bill of everybody, the machine, metrics. Ours, except /api-keys,
 // which the contract knows with X-Team-ID.
 #include <algorithm>

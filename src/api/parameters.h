@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads query parameters. One that is malformed is an invalid_argument that names it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Passes an answer on and notes what it was: adds the request's id to it, keeps its status.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The other bodies and parameters of the control plane.
 #include <cstdint>
 #include <cstdlib>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From method and path to a handler. Every route answers JSON, unknown ones too (contract 2.1).
 #pragma once
 

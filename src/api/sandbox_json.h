@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sandboxes as the contract writes them (contract 2.5). Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Create, get, list and kill sandboxes (contract 2.4, 2.6).
 #include <boost/json.hpp>
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Secrets as requests and answers have them (contract 2.5 NewSecret, SecretUpdate, Secret). Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Secrets of a team: made, changed, looked at without their values, removed (contract 2.4, 2.6).
 #include <boost/json.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the server counts about itself, in the text format of Prometheus. Safe to use from any thread.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies of running sandboxes: snapshots and forks (contract 2.4, 2.6).
 #include <algorithm>
 #include <climits>

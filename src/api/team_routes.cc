@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The team that asks: who it is, how many sandboxes it ran, what it used (contract 2.4 teams, 7.11).
 #include <boost/json.hpp>
 

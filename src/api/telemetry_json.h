@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Metrics and log entries as the contract shows them (2.5). Pure.
 #pragma once
 

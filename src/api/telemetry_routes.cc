@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What sandboxes use and what they log, during the retention also of those that have ended
 // (contract 2.4, 2.6).
 #include <algorithm>

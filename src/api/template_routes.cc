@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The templates that sandboxes can start from, their names and tags (contract 2.4, 2.6).
 #include <boost/json.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "api/usage_json.h"
 
 #include <boost/json.hpp>

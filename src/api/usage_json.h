@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What was used and what it costs, as our own routes answer it. Pure.
 #pragma once
 

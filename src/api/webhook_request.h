@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads what a client wants of a webhook (contract 7.10). Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For tests: a Result or Status that must be a success, with the error's message when it is none.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Time as text and as numbers. All wall-clock values are UTC.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CRC-32C (Castagnoli), as iSCSI has it (RFC 3720, B.4): finds damage in files, keeps nobody out.
 #pragma once
 

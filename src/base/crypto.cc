@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #define OPENSSL_SUPPRESS_DEPRECATED  // SHA256_Init and its kind
 #include "base/crypto.h"
 

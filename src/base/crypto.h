@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hashes, MACs and encodings. Wraps OpenSSL; bytes in, bytes out.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The body of an answer that refuses, the same everywhere (contract 2.1). Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The one table from error codes to what each front door says: HTTP status, Connect name, exit code.
 #pragma once
 

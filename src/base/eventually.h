@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For tests: waits until something is so, however slow the machine. Gives up when it is not and neither this process nor one
 // that it started is at work any more.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whole files, read and written so that no half-written file is ever seen under its name.
 #pragma once
 

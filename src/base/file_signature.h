@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Signed file URLs (contract 3.6): usable without the access token, for one path, one direction and a limited
 // time. Pure; the caller brings the clock.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What was signed is accepted in its time, and nothing else is.
 #include <cstdint>
 #include <cstdlib>

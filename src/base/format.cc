@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The code of fmt that its headers only declare: the distribution has that as a shared library alone, and the guest's
 // programs are static.
 #include <fmt/format-inl.h>

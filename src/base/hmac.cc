@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Apart from the hashes: a MAC needs OpenSSL's EVP layer, which programs that only hash do not link.
 #include <cstdlib>
 

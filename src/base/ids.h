@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Identifiers and random bytes. Everything comes from getrandom(2).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The checksum of IP, TCP and ICMP (RFC 1071): the complement of the one's complement sum of 16-bit words.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Structured log: one JSON object a line on standard error. Never give it a secret: keys and values are written
 // as they are.
 #pragma once

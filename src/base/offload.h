@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a blocking function on a thread pool and continues the coroutine on its own executor afterwards. The pool must
 // be joined before that executor's context is destroyed.
 #pragma once

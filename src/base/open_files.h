@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How many descriptors this process may have at a time (RLIMIT_NOFILE).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ownership of OpenSSL's objects. For source files: whoever includes it links OpenSSL.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether a process and its descendants are getting on, as far as that can be seen from outside: they use a processor,
 // wait for one that others use, wait for a disk, or begin new processes. One that only waits for something to happen
 // does none of these, but for a little of its timers.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How anything of ours fails: a value with a stable code and a message that a person can act on.
 // Exceptions are for broken invariants only and end the program.
 #pragma once

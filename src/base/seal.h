@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Text that is kept on the disk and that only this server can read again: AES-256-GCM (NIST SP 800-38D) under
 // a key of this installation. What is sealed is bound to what it belongs to, so that nobody who can write to
 // the store moves it to another place.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A limit on waiting that tells slow from broken: it counts only the time in which nothing moves. Beside it there is a
 // ceiling, for what moves for ever and gets nowhere.
 //

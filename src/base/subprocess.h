@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs another program to its end: arguments as a list (never through a shell), output captured, time limited. What it
 // prints, and what it and its descendants are seen to do, is movement (base/stall.h).
 #pragma once

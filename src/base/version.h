@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The version of the program, as it is in CMakeLists.txt and nowhere else.
 #pragma once
 

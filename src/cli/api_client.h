@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Asks a running server, as any other client would. Blocking.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Templates as files: export and import.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the commands that speak to a server share: their options, and printing the answer as JSON or for
 // people.
 #pragma once

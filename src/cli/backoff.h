@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long to wait before something is tried again: at once, then longer and longer.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For measurements: the control plane and the ingress as `glovebox serve` runs them, above a node whose sandboxes cost
 // nothing. Every sandbox's ports lead to the same ports of this host's loopback.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A server of this program in a process of its own, that ends with its owner.
 #pragma once
 

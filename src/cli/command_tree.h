@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the commands of the program are, read from its parser: the one source of --help, the manual pages and the shells'
 // completion. What --help hides is not in it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The commands of the glovebox program. Each adds itself to the parser and sets `run` to what shall be done; its result
 // is the exit code of the program.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All three scripts do the same: they walk the words before the cursor to see which command these name, then offer what
 // that command takes. After an option that takes one of a few words, these; after another that takes something, files.
 #include "cli/completion.h"

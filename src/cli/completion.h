@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scripts that let a shell complete the program's commands and options, from the tree of commands.
 #pragma once
 

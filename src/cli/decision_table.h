@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lines of a decision log as people read them. Pure.
 #pragma once
 

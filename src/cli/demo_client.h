@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the demo asks of its server, as any program of a user's would. Coroutines.
 #pragma once
 

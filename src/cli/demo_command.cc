@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // glovebox demo: the main job, from nothing to evidence. An agent's script that nobody has read reconciles
 // invoices in a machine without network.
 #include <ctime>

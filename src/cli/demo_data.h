@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The demo's invoices, the ledger they are checked against, and whether a result says of each what is true.
 // Pure; the same on every run.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The demo's story, from the open way out to the destroyed sandbox.
 #pragma once
 

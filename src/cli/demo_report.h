@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the demo shows: printed, kept in a folder, and summed up as JSON.
 #pragma once
 

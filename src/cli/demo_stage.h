@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the demo needs around it, made one after the other and removed in the reverse order, also when it is
 // interrupted: a folder for the server's data, the outside world, the server.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the program says about itself to others: to shells, and, when it is packed, to the readers of its manual.
 #include <filesystem>
 #include <map>

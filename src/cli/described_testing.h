@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A small program with one of each: what the tests of the manual and of completion describe.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lists of destinations as an operator writes them: addresses, blocks, names and *.names. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Says what is wrong with a host before a sandbox has to find out.
 #include <cerrno>
 #include <charconv>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the doctor says about facts of a host. Pure: the facts are given.
 #pragma once
 

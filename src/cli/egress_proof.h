@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What attempts from inside, the same from the host and the decision log say together. Pure.
 #pragma once
 

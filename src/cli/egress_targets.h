@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is tried to prove where a sandbox can go, and what its policy says of each. Pure.
 //
 // The policy is read from what the server says is in force, and judged by the same function as there: what is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What happened to the sandboxes of a team, and webhooks that are told of it.
 #include <array>
 #include <cstdio>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a job's client asks of a server and of the agent in its sandbox. Coroutines, so that an interruption
 // is seen whatever is under way. Every call has a limit of its own: what a broken connection leaves open ends
 // by itself.

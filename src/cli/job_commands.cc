@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Work that takes longer than one run of a sandbox may last.
 #include <array>
 #include <csignal>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a guest says about a job.
 #include <cstdint>
 #include <cstdlib>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a job's client prints: the job's output as it is and everything else on standard error, or one JSON
 // object a line on standard output.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One job from its start, or from where somebody left it, to its end: through the pauses that end each run of
 // its sandbox, and through failures of the server and of the network.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a job lives in its sandbox, and what the agent is told to that end. Pure.
 //
 // ~/.glovebox-job holds `output` (what the command prints), `pid` (of the shell that waits for it) and, when

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Manual pages in roff (man(7)), from the tree of commands.
 #pragma once
 

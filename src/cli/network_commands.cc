@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A sandbox's network: what is in force, replacing it, and what was decided.
 #include "cli/network_commands.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The commands of `glovebox sandbox` that are about its network.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the operator of a server does: teams and their plans, keys, the bill, the machine.
 #include <array>
 #include <optional>

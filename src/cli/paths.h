@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the program finds its things, and the options that say otherwise.
 #pragma once
 

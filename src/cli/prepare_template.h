@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Building a template with its progress on standard error.
 #pragma once
 

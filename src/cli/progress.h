@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Progress of something that takes long, for a person: one line that is rewritten on a terminal, a line every few
 // seconds elsewhere.
 #pragma once

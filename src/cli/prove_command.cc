@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // glovebox prove-egress: tries every way out that we know from inside a sandbox, the same from here as a
 // control, and holds both against the policy in force and the decision log.
 #include <chrono>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ends what a server left behind when it stopped, without starting another one: for the removal of the program, after
 // which nobody would end a sandbox at the end of its lifetime.
 #include <fmt/format.h>

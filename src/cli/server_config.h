@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The configuration file of the server, TOML. Every setting has a default; what is not known is refused, so that a
 // misspelt limit is not a missing one.
 #pragma once

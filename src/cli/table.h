@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Answers of the server as people read them. Pure.
 #pragma once
 

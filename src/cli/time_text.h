@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A moment as a person writes it on a command line. Pure.
 #pragma once
 

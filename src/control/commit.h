@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stores a change without holding a thread while the disk works.
 #pragma once
 

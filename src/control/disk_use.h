@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the sandboxes and snapshots of each team take of the disk.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is told about sandboxes: the events of the contract (7.10). Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A node without machines, for tests of what stands above the node: its calls succeed, fail or wait as a test
 // says.
 #pragma once

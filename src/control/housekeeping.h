@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a server does beside answering: notes until when runs are known to go on, forgets old records.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // API keys: made once, stored as hashes, checked on every request against the store so that a revoked key is refused
 // at once.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The life of a sandbox as one table: which state may follow which. Pure.
 //
 //   creating ─► running ◄─► pausing ─► paused ─► resuming ─► running

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which sandboxes a list request shows, in which order, from which cursor on. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Cursors and metadata filters, as strangers write them: refused, or a page that is in order and within its limit.
 #include <cstdint>
 #include <cstdlib>

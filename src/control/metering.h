@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What was used and what it costs: processors and memory as they were given, while a sandbox ran (contract 7.11).
 // Pure.
 #pragma once

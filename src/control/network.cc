@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Replaces the network of sandboxes, running or paused.
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>

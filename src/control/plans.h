@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What teams may use, and what it costs. Comes from the configuration; pure.
 #pragma once
 

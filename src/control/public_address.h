@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether an address is one of the public internet. Pure. Sources: the IANA special-purpose address
 // registries for IPv4 and IPv6 (RFC 6890), RFC 4291 for addresses that hold an IPv4 one, RFC 6052 and RFC
 // 3056 for translated ones.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A token bucket: so many at once, so many a second on average. Time is given, so it is pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long what is not running is kept. The decision is pure; the loop asks Sandboxes to act on it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Warns of paused sandboxes and snapshots that will be removed, and removes them.
 #include <fmt/format.h>
 

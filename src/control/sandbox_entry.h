@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One sandbox in memory; shared by the files of Sandboxes, nobody else's business.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What becomes of a guest's counters: percentages, and averages over the intervals of a range. Pure.
 #pragma once
 

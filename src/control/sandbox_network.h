@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The network of a sandbox between a client's request and its row. Pure.
 #pragma once
 

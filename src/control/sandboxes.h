@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The sandboxes of this installation: create, find, extend, pause, resume, kill, on time. Lives on one executor (the
 // event loop); every method is called there. What a call answers is in the store before it answers.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What tests of Sandboxes share: a store on disk, a node without machines, two teams.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "control/sandboxes_fixture.h"
 
 #include "base/clock.h"

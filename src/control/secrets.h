@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Secrets of teams: what header rules put into requests of sandboxes (contract 7.6). A value goes in and
 // comes out for the node alone: no answer, log, event or error has it.
 #pragma once

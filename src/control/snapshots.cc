@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies of running sandboxes: snapshots, which are kept, and forks, which run.
 #include <algorithm>
 

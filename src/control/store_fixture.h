@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For tests: a store in a folder of its own, both gone with the test.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How many sandboxes a team ran at once and how quickly it started them, from its runs. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What guests count and log, on its way to the store: asks every running sandbox every few seconds, those
 // that are about to end once more. A guest that does not answer, or answers nonsense, costs itself its points
 // and nobody else anything. Lives on the executor of the sandboxes.

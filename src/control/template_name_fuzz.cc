@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names of templates as clients write them.
 #include <cstdlib>
 #include <string_view>

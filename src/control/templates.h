@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What sandboxes can be started from: the templates that the node has for everybody, and those of teams,
 // which are snapshots of sandboxes. Lives on the event loop; what a call answers is in the store before it
 // answers.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a sandbox moves between its states, and who waits for whom.
 #include <algorithm>
 

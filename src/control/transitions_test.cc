@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Races: whatever meets whatever, there is one outcome.
 #include <boost/asio/detached.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One attempt to deliver an event: a POST by libcurl (contract 7.10). Blocking; any number of threads at
 // once.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where a webhook leads, before it is taken: one that may not be delivered to is refused when it is made, not silently
 // later. The sender judges the address of every attempt all the same, because names change.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tells webhooks what happened to sandboxes (contract 7.10). Deliveries are rows of the store, so they
 // outlive a restart; one that a crash interrupts is sent again, with the same delivery id.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For egress_bench: what carrying a connection costs whoever does it. Takes what is redirected to it,
 // connects to where it was meant for, and moves the bytes with splice(2), two threads a connection: no name,
 // no rule, no log.

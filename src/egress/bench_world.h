@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For egress_bench: an internet with one server, and four ways to it that have the same links, all in
 // namespaces made here and gone with the object.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The certificate authority of one sandbox: what it signs is believed by that sandbox's guest and by nobody
 // else. Its key stays on the host. EC P-256; RFC 5280.
 #pragma once

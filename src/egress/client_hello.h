@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a TLS client asks for before anything is encrypted: server name and protocols (RFC 8446 4.1.2, RFC
 // 6066 3, RFC 7301). OpenSSL reads the bytes; nothing is answered. Pure.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bytes of a stranger as a client hello: the same in any pieces, and what is found stands in the bytes.
 #include <algorithm>
 #include <cstdint>

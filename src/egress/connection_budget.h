@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How many connections the gateways of a server may carry together, and which sandbox may have one more. A
 // sandbox may have as many as are still free: one that takes all it can get ends up with half of them, two
 // such with a third each, and a quiet one beside them always finds room. Of the server's descriptors its

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How many decisions of a sandbox get a line of their own: as many as the packet rules log. What goes beyond
 // is counted.
 #pragma once

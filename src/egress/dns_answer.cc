@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // parse_answer() of dns_message.h.
 #include <algorithm>
 #include <memory>

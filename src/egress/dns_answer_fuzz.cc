@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A server's bytes, behind the head that makes them an answer. What is understood of them, told to a guest,
 // is understood as the same.
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a guest is answered about a name that its policy allows.
 #pragma once
 

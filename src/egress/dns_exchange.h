@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One question to one server, and its answer. For upstream.cc.
 #pragma once
 

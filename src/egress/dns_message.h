@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // DNS messages as sandboxes and servers send them (RFC 1035, EDNS of RFC 6891). Pure: bytes in, bytes out.
 // Both sides are strangers: a guest's question is read strictly and judged by its canonical name, and nothing
 // that a server sent reaches a guest as it was; answers are built anew from what was understood.

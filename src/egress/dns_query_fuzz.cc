@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A guest's bytes. Every reply is one that ldns can read, and has the query's id and question.
 #include <cstdlib>
 

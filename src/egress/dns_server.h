@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Answers the DNS queries of one sandbox, on sockets that were made in its network namespace.
 #pragma once
 

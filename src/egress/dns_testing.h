@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For the tests of this folder: messages made field by field, right or wrong; what ldns makes of ours; a DNS
 // server on the loopback that does as a test says.
 #pragma once

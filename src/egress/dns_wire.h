@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pieces of a DNS message (RFC 1035 section 4): numbers and names, read from a stranger's bytes and
 // written. For the files dns_* of this folder only.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // egress_bench [ROUNDS]: what the way out of a sandbox costs, without a machine that would be slower than it
 // (bench_world.h; needs root). A line a figure: its name, a tab, its value; the ways are taken in turn.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The way out of one sandbox for what packet rules alone do not decide: it answers the guest's questions for
 // names, reads what its connections ask for (SNI of TLS, Host of HTTP), judges, and carries them. Slot rules
 // bring the connections here; while no gateway serves a slot nothing of that leaves it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Headers that are set on requests to a host on behalf of a sandbox, which never sees them (contract 7.6).
 // Pure.
 #pragma once

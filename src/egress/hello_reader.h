@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Looks at the first bytes of a connection and leaves them where they are.
 #pragma once
 

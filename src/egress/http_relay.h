@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Passes the HTTP/1.1 requests of one guest's connection on, one after another, each to the upstream that
 // policy chose for it. The guest is the enemy and so may be the upstream: what either side gets is written
 // anew from what was understood (RFC 9110, RFC 9112), so that nothing can be smuggled past policy and no

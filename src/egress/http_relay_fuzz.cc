@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A guest, or by a flag an upstream, that sends anything. What a strict upstream sees is whole requests with
 // exactly one Host, each one that policy allowed; what a guest sees of any upstream is answers that a strict
 // reader understands, one for each request.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Upstreams that mean ill, guests that leave, limits, and the end of a sandbox.
 #include "base/file.h"
 #include "base/ids.h"

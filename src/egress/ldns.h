@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ldns, whose headers would define bool, true and false as macros if <stdbool.h> did not come first.
 #pragma once
 

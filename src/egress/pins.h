@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which addresses a sandbox was told for a name. A connection that claims a name is believed if its address
 // is one of them. Pure: the clock is passed in, in milliseconds that never go back (monotonic_ms() of
 // base/clock.h). Not thread-safe.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What becomes of a connection that came to the name proxy. Pure: the decision and nothing else.
 #pragma once
 

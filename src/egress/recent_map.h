@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A map from names to values with a bound: when it is full, what was put in or renewed longest ago goes.
 // Pure.
 #pragma once

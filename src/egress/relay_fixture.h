@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For tests of the relay: a guest, a relay and upstreams that do as they are told, over TCP on the loopback.
 #pragma once
 

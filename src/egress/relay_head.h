@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What becomes of the head of a request, and of an answer, on its way through the relay. Pure.
 #pragma once
 

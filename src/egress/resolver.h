@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names to addresses, for the proxy and for what guests ask: an Upstream with a cache.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The gateways of a server's sandboxes, on a thread of their own: what sandboxes send and receive by name
 // does not keep requests of clients waiting. All functions may be called on any thread but that one; they
 // wait for it.

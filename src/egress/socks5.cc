@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "egress/socks5.h"
 
 #include <array>

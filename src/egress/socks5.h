@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The client's side of SOCKS5 (RFC 1928) with names that the proxy resolves and with user name and password
 // (RFC 1929).
 #pragma once

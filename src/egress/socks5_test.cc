@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Against a proxy of the test's own that says what it is told to, byte by byte.
 #include "egress/socks5.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Addresses that stand for names, for guests whose connections end at a proxy that resolves names itself: the
 // guest is told one, connects to it, and the name is known. Of 198.18.0.0/15, which no network routes (RFC
 // 2544). Pure.

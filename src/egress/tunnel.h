@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bytes both ways between two connections, as they are.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bytes, ends and breaks through a tunnel, with real sockets.
 #include "egress/tunnel.h"
 

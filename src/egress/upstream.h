@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Asks the servers that the operator configured, for all sandboxes together.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Control groups: what a sandbox's processes may use together, and a handle on all of them.
 //
 // A group is the folder glovebox/<instance>/<name> below each hierarchy. Where the hierarchies are, and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keeps the end of what many programs print. A guest may print for ever: what is kept is bounded in memory,
 // what is read is bounded per unit of time, and nothing of it reaches the disk. A writer that is faster than
 // that waits.

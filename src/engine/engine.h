@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What runs a sandbox: an engine makes machines, a machine is one sandbox's kernel and everything in it.
 //
 // All calls block and return when the thing is done; the node makes them on worker threads. Calls for

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs one program where it can do no harm: own mount, pid, ipc, uts and network namespaces, a read-only root
 // of prepared files with the sandbox's own files bind-mounted into it, no capabilities, no way to gain any,
 // limits by control group, no descriptor that was not given. Needs root; the program runs as an ordinary

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compiled without sanitizers, and with system calls by number only, which no sanitizer intercepts: their
 // bookkeeping does not survive a child that shares the parent's memory.
 #include "engine/jail_child.h"

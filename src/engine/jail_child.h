@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of jail.h that runs between clone and exec. The child shares the parent's memory while the
 // parent's thread waits (like vfork), so it may only make system calls on data that was prepared before: no
 // allocation, no lock, no library call that could take one.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pages of a machine's memory that differ from the image it started from, as a file.
 //
 //   header   "GBXDELTA", version, page size, size of the image, SHA-256 of the image's id, checksum

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whatever the file holds, the reader hands out pages in order, once each, inside of the image, with as much
 // content as they need.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What proc(5) says of a process, as far as it tells whether a process is the one that was meant: its number
 // alone may have a new owner. Pure parsers and one reader.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What /proc says of a process, whose name is any bytes that it likes: never a crash, and the start time is
 // found behind whatever name.
 #include <cstdint>

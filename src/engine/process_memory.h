@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The memory of a machine from outside of its VMM: where the guest's memory lies in the process, which of its
 // pages are the process's own, reading and writing them. Needs root (ptrace access to the process).
 //

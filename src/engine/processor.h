@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The processor of a host, as far as a machine that was captured on it depends on it.
 #pragma once
 

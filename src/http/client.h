@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One HTTP/1.1 connection to a server, used for one request after another. Over TCP, or over any other stream
 // such as TLS.
 #pragma once

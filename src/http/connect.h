@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Framing of the Connect protocol over HTTP/1.1 (connectrpc.com "Protocol reference"): envelopes of streams, error
 // bodies, the end-of-stream message. Pure functions; nothing here reads or writes a socket.
 #pragma once

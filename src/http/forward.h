@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a proxy takes off a message on its way (RFC 9110 7.6.1). Pure.
 #pragma once
 

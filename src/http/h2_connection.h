@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One connection of HTTP/2 over a stream: reads, writes and time limits around the session. Internal to this
 // folder.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // HTTP/2 without its transport (RFC 9113): the bytes of a client in, requests out; answers in, bytes out.
 // nghttp2 knows the protocol; here are the limits and what belongs to one request. Internal to this folder.
 // One executor; not thread-safe.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bytes of a stranger behind the preface of HTTP/2: as they are, or cut into frames so that more of them get
 // through. Whatever comes, handlers find out in the end, and nothing is kept beyond the limits.
 #include <algorithm>

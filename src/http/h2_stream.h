@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One request of HTTP/2 and its answer. Internal to this folder.
 #pragma once
 

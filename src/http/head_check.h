@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads the head of a message the way the strictest reader would (RFC 9112 2.2, 3, 5, 6.3), before a parser
 // that forgives sees it. For relays: what two readers could understand differently is how requests are
 // smuggled. Pure.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // HTTP/1.1 on one connection: head after head, each answered by the handler.
 #include <array>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One request of HTTP/1.1 and its answer over a stream (RFC 9112). Internal to this folder.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For tests: certificates made on the spot, a client of TLS, and one of HTTP/2.
 #pragma once
 

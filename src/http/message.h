@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // HTTP messages without their transport: headers, heads, request targets (RFC 9110, RFC 3986).
 #pragma once
 

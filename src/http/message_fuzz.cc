@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bytes of a stranger as a message and as a target: the same in any pieces, and passed on as what was
 // understood.
 #include <algorithm>

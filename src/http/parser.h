@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Beast's HTTP/1 parser used without its I/O: bytes in, heads and body pieces out. Internal to this folder;
 // the only header that sees Beast.
 #pragma once

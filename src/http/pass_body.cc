@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "http/pass_body.h"
 
 #include <boost/asio/cancellation_state.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The body of a request on its way through a proxy, beside which the answer is awaited.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An HTTP server on Asio coroutines: HTTP/1.1 in plain text (keep-alive, chunked bodies both ways, upgrades
 // handed over as bare streams), and HTTP/1.1 or HTTP/2 over TLS, as the client asks for. Each write is
 // flushed at once. Handlers see no difference. They run on the server's executor, one coroutine a request;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a server's listeners and connections share. Internal to this folder.
 #pragma once
 

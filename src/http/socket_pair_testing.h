@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For tests: two ends of one connection over the loopback.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bytes from one socket to another without a copy through this process, splice(2).
 #pragma once
 

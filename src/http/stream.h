@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A connection's bytes both ways, whatever carries them: TCP, or TLS over it. One read and one write at a
 // time, which may be under way together. One executor; not thread-safe. The functions return Asio's own pair
 // of an error and a count, so that plain TCP costs nothing more than its socket does.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The server's side of TLS: a certificate chain and its key from two PEM files, which may be replaced while
 // the server runs. TLS 1.2 and newer; ALPN chooses h2, then http/1.1 (RFC 7301, RFC 9113 9.2).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every TLS context of this server has in common: TLS 1.2 and newer, no compression, no renegotiation,
 // no sessions that are kept, and writes that may be continued from another place. Needs the library gb_https.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TLS on a TCP connection that exists: as the client of a server that must prove its name, and as the server
 // of a client that was accepted elsewhere. HTTP/1.1 only. Needs the library gb_https.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Listening with TLS: handshakes, the choice of the protocol, and changed certificate files.
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TLS over a TCP socket, either side. OpenSSL reads and writes the socket itself and says what it waits for.
 // Internal to this folder; others use tls_handshake.h.
 #pragma once

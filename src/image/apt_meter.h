@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads what mmdebstrap and apt print and estimates how far an installation is. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds the mirror of the Debian archive that the host itself uses, so that builds stay inside the same
 // network rules. Third-party sources are never used. Formats: sources.list(5), one-line and deb822.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "image/apt_sources.h"
 
 #include <gmock/gmock.h>

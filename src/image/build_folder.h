@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A place to build something that ends up in a cache: one builder at a time, and nothing left behind.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Archives in the "newc" form of cpio, the one the kernel unpacks as an initramfs
 // (Documentation/driver-api/early-userspace/buffer-format.rst). Pure: nodes need no file system and no
 // privileges.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A template definition: what a kind of sandbox is made of, read from `<images>/<name>/template.toml` and the
 // files beside it.
 //

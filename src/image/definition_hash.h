@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The identity of a root file system: a hash of everything it is made from. Two definitions with one hash
 // give images that are interchangeable, whatever their memory size or start command.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Root disks: a raw ext4 image made from a folder.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // image_tool: makes the files that guests are started from, as the server does.
 //   image_tool kernel                                             newest kernel of the archive
 //   image_tool rootfs <images folder> <definition>

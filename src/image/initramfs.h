@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the guest kernel unpacks first: glovebox-init, the kernel's modules, and our programs. They travel
 // here and not in root images, so a new version of ours needs no new image.
 #pragma once

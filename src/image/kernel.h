@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The guest kernel: Debian's linux-image-cloud-amd64, unpacked and never installed on the host.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which kernel modules a guest needs and in which order they load. Pure.
 #pragma once
 

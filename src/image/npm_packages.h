@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The npm packages of a template definition: fetched on the host, with the host's npm and its settings.
 #pragma once
 

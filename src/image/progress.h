@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How far a long build is. Callbacks come on the thread that called the builder, at least once every two
 // seconds.
 #pragma once

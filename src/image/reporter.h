@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Turns the output of long-running programs into Progress.
 #pragma once
 

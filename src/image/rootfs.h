@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Builds the root disk of a template definition from the Debian archive.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who may pass, who is woken, what the service sees (contract 7.3, 7.4).
 #include "ingress/proxy_fixture.h"
 

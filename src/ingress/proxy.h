@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Passes a request on to a port of a sandbox and the answer back: any method, streams both ways at once, upgrades
 // (WebSocket) as bare bytes. Nothing is buffered beyond one piece of 64 KiB in each direction.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What tests of the ingress share: a proxy in front of a server that plays the service inside a sandbox.
 #pragma once
 

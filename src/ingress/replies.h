@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the ingress says when it cannot pass a request on: JSON for programs, a small page for browsers (contract 7.4).
 // Pure.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which sandbox and which of its ports a request is for. Pure (contract 1.7, 7.4).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ingress/signed_url.h"
 
 #include "base/file_signature.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Signed file URLs (contract 1.7, 3.6) name no sandbox where sandboxes have no host names of their own: the one whose
 // token made the signature is meant.
 #pragma once

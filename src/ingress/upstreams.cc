@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ingress/upstreams.h"
 
 #include "base/clock.h"

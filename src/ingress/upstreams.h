@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Connections into sandboxes: kept for reuse while idle, and all known, so that the end of a sandbox cuts
 // every stream at once. One executor; not thread-safe.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which addresses the slots of one server use: a block of 10.192.0.0/10, a /30 of it for each slot.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Slots whose machines outlive the server: what holds meanwhile, and how the next server takes them over. A
 // child process plays the server that is killed; this one holds the namespaces, as machines do.
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // IPv4 addresses and blocks as numbers, and the one parser for what clients write as an address or a block.
 #pragma once
 

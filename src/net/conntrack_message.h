@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the kernel's connection tracking says of a connection,
 // include/uapi/linux/netfilter/nfnetlink_conntrack.h, as the end of an allowed connection. Pure; safe on any
 // bytes.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages of the kernel's connection tracking: any bytes, and messages whose parts are of the right kind, so
 // that more than the first check is reached.
 #include <cstdint>

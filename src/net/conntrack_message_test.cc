@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "net/conntrack_message.h"
 
 #include <arpa/inet.h>

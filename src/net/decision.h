@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One decision about what a sandbox tried to reach, and the line of its decision log that says so.
 #pragma once
 

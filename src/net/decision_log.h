@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The decision log of one sandbox: a file of JSON lines that cannot fill the disk. When it reaches its limit
 // it becomes "<path>.1", replacing an older one, and a new file begins.
 #pragma once

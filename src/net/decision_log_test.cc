@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Logs as files: read from either end while they grow and rotate, moved, and never without a word about what
 // is missing.
 #include "net/decision_log.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decisions of the packet rules of one network namespace, as the kernel reports them (NFLOG).
 #pragma once
 

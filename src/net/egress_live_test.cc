@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a guest can reach, tried for real: contract 7.6, N1 N6 N10 N12 N13 N18. The guest is a namespace
 // behind the same interface name, so the rules are the very ones that a virtual machine meets.
 #include <arpa/inet.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ends TCP connections of a guest that the packet rules deny from now on. Rules alone stop their bytes, but a
 // program that only listens, or that waits for an answer that was dropped, would not hear of it.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ends of connections with the bytes that they carried, from the kernel's connection tracking.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The one parser for names of hosts, wherever they stand: a client's rules, SNI, Host, DNS questions. What it
 // accepts has one spelling, so no two parts of this server can take one text for two hosts. Pure.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any bytes as a name: no crash, and what is accepted has one spelling that is accepted as itself.
 #include <cstdlib>
 

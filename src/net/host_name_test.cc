@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One spelling for every host, and an error for everything that two programs could read in two ways.
 #include "net/host_name.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The host's side of all slots of one server: a block of addresses, the rules in the host's namespace, the
 // host ends of the slots' links. One object a server; it must outlive its slots.
 //

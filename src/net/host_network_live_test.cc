@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a server leaves on its host, and what the next start finds. S17, S18.
 #include <sys/wait.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The packet rules of the host's own namespace for one server, as text for `nft -f -`. What a slot's rules
 // let out is trusted no further here: from a slot nothing reaches the host itself, another slot or a closed
 // range, even if the rules of the slot were gone.

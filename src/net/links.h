@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Network devices, addresses, routes and neighbours of one network namespace, rtnetlink(7).
 #pragma once
 

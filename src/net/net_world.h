@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For tests: a host with an internet behind it, all in namespaces made here, gone with the object. The thread
 // that makes one is inside "the host" until the object ends. Nothing of the real network is touched.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Netlink messages, netlink(7): built, sent, answered. Speaks to one kernel subsystem in one network
 // namespace.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Network namespaces without names: held by a descriptor, gone when nothing holds them. No bind mount, so
 // nothing can be left behind by a process that dies. See network_namespaces(7).
 #pragma once

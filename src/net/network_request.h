@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a client asks of a sandbox's network, as it wrote it. Plain values: control stores them, the node
 // makes a policy of them (policy.h) or refuses them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the kernel's packet log sends, include/uapi/linux/netfilter/nfnetlink_log.h, as decisions. Pure: every
 // byte of a packet is the guest's own, so the parser is fuzzed.
 #pragma once

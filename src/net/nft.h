@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // nftables of one network namespace. Rule sets go through the nft program as text, because the
 // libraries behind it are GPL; what a running sandbox needs quickly (the elements of its two sets, a counter)
 // goes to the kernel directly, include/uapi/linux/netfilter/nf_tables.h.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a sandbox may reach, as a value: made from a client's request and the operator's ceiling, judged
 // without I/O.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Policies of any client under ceilings of any operator: what packets are let through by the sets of the
 // slot's rules is what the judgement says, and nothing opens what is closed to all.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Contract 7.6: what is accepted, what is refused and in which words, what it means.
 #include "net/policy.h"
 

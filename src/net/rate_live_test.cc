@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Limits of what a slot may send and receive: where they are set, that they hold back, and what they spare.
 #include <optional>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A network slot: the namespace that one sandbox's traffic passes through, with its rules, its policy and its
 // decisions. Made ahead of time (slot_pool.h), used by one sandbox, thrown away.
 //

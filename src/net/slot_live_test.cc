@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A slot as a virtual machine sees it: frames at the descriptor of the tap. And what it costs.
 #include <algorithm>
 #include <cstring>

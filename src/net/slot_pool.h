@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Slots made ahead of time, so that a sandbox does not wait for one. A slot that was used is thrown away,
 // never cleaned: nothing of one sandbox can reach the next.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "net/slot_rules.h"
 
 #include <fmt/format.h>

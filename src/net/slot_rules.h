@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The packet rules inside a slot, as text for `nft -f -`: one transaction that is applied once, when the slot
 // is made. A policy set later changes the elements of sets and nothing else (policy.h, PacketSets).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The text of the rules. What they do is in egress_live_test; here stands what must never be left out of
 // them.
 #include "net/slot_rules.h"

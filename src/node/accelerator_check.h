@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which accelerator machines get here: hardware virtualisation is tried with a real kernel.
 #pragma once
 

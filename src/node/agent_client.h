@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Talks to the agent of one guest from the host's side of its network. Blocking; each call is a connection of its own
 // on a private event loop, so any thread may call. Every call has a limit (base/stall.h); what a command prints, and what
 // the client's signs show, is movement.

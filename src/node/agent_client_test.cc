@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The client against an agent that is slow, and one that is stuck; in a network namespace of its own.
 #include "node/agent_client.h"
 

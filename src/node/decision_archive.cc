@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "node/decision_archive.h"
 
 #include <system_error>

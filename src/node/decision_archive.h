@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decision logs of sandboxes that are gone: <folder>/<id>.log, with an older part beside it. They are proof
 // of where code could and could not go, and outlive it for a time.
 #pragma once

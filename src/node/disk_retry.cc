@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "node/disk_retry.h"
 
 #include <chrono>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Guests that found the host's disk full are stopped, with nothing lost; this lets them try again every
 // second, and tells the operator.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "node/effective_network.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The network of a sandbox as it is in force, put together from its policy and the operator's word. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the host reaches a guest through its slot, and the address that the guest's network device has in every slot.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What tests of real machines share: a node with its loop, and a data folder that several of them have, one
 // after the other. A child process plays the server that is killed. Needs what local_node_test.cc needs.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The node of this machine: sandboxes as processes here. Blocking work runs on the pool, watching on the
 // executor.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What live tests of the node share: a sandbox of the template `base` that runs. Needs root and captured
 // templates (GLOVEBOX_TEMPLATES_DIR, else /var/lib/glovebox/templates), of this host's QEMU; skipped
 // otherwise. GLOVEBOX_TEST_TEMPLATE names another one than `base`.

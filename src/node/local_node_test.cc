@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pauses and resumes real sandboxes; see local_node_fixture.h for what they need.
 #include "node/local_node_fixture.h"
 

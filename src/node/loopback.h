@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The way to services that listen on a guest's loopback only: its agent carries the bytes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a running sandbox's folder says of its machine (machine.json), so that a later server can take the
 // machine over. It is there exactly as long as the machine may be taken over: written when the guest has its
 // identity, removed before anything of it is taken down. Holds no token and nothing of what the client put

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parts of a host that machines need, opened together: control groups, network, engine, accelerator. What a dead
 // process of the same instance left behind is taken over or reclaimed first.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a captured template is, as its manifest.json says. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an operator says of the network of all sandboxes of a server.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What control may ask of one machine that runs sandboxes. In-process on a single machine; the same calls
 // cross a network when there are many. Nothing above this interface touches a process, a sandbox's file or a
 // network device.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "node/on_demand.h"
 
 #include <algorithm>

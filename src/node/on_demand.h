@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prepares templates that somebody wants to start a sandbox of: in the background, one at a time, each in a process of its
 // own, which the server does not wait for.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A paused sandbox as files: what its folder holds, and what its manifest says of them.
 //
 //   sandboxes/<id>/disk.qcow2     its disk, the one it runs on too

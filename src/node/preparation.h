@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a builder that is at work tells the rest of the machine: <templates>/.preparing/<name>.json, under a lock that ends
 // with the builder. A server reads it to answer who asks for the template.
 #pragma once

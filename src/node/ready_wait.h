@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The wait of a template's build for its start command to be ready: as long as something moves, whatever the machine.
 #pragma once
 

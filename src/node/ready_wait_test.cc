@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "node/ready_wait.h"
 
 #include <gtest/gtest.h>

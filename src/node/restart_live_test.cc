@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Running sandboxes outlive the server that made them. Needs what local_node_test.cc needs.
 #include "node/live_fixture.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One running sandbox on this machine: its slot, its way out by name, its VMM, its folder, its decision log.
 // Everything it holds on the host is released by end() or the destructor, except that the files of one that
 // was paused stay.

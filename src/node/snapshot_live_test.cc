@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies real sandboxes that run; see local_node_fixture.h for what they need.
 #include "node/local_node_fixture.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Snapshots of sandboxes on this machine: <folder>/<build
 // id>/{overlay.qcow2,state.bin,memory.delta,manifest.json} and links to the files of the template's build
 // that the sandbox ran on. A folder appears whole by a rename and is never changed. Where there are no links,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Machines that outlived the previous server of a data folder: found by their records and taken over, before
 // anything is reclaimed.
 #pragma once

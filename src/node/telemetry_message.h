@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads what an agent answers to GET /telemetry. The guest may be hostile: everything has limits, and an
 // answer that is not exactly what our agent would say is refused as a whole. Pure.
 #pragma once

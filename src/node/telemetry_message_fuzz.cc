@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What any guest may answer when it is asked for its telemetry.
 #include <cstdint>
 #include <cstdlib>

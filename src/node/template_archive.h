@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A captured template as one file. Pure: bytes in, bytes out.
 //
 //   0   8   "GBXTMPL\n"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whatever an archive holds: no file but those of a template, sizes that fit its machine, no byte outside of
 // its file and none more than the header said, in whatever pieces it comes.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes templates: builds what a definition asks for, boots it, waits until it is ready, and freezes the running
 // machine. Offline: needs no server, and may run beside one.
 #pragma once

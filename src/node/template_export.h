@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes a captured template into an archive (template_archive.h).
 #pragma once
 

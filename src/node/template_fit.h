@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether a captured template can be started on a machine: a capture goes on only where its VMM, its
 // accelerator, its processor and its clock are as they were.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes a template of an archive (template_archive.h).
 #pragma once
 

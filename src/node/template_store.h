@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The captured templates on this machine: <folder>/<build id>/{disk.img,memory.img,state.bin,overlay.qcow2,
 // manifest.json}. A build folder appears whole by a rename and is never changed; of builds of the same name new sandboxes
 // use the one that came last, whether it was made here or imported.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How many sandboxes of a template are worth keeping warm: by use. Pure, time is given.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a restored guest is made to do before it waits for its owner. An emulated machine begins with an empty
 // translation cache: its first answer takes 75 to 100 ms, later ones 1 ms; its first shell 150 to 200 ms,
 // later ones 30 to 45 ms.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sandboxes from the warm pool are like any other. Needs what local_node_test.cc needs.
 #include <fstream>
 #include <set>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sandboxes that are restored already and wait, their processors stopped, until somebody wants one: which
 // there are, and when to make more or to give some up. Knows nothing of machines: they come from a factory.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of SandboxMachine that is about waiting for an owner.
 #include <fmt/format.h>
 #include <unistd.h>

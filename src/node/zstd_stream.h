@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One zstd stream, compressed or read in pieces. Wraps libzstd.
 #pragma once
 

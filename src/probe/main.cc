@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // glovebox-probe PATIENCE_MS PROBE…: makes every attempt and prints a line for each. Runs in a sandbox.
 #include <cstdio>
 #include <cstdlib>

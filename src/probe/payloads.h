@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What probes send, and what they make of answers that are no streams.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One attempt to get out, made with real sockets where this runs: in a sandbox, and on its host as a control.
 // Whether something is open is said by what comes back, never by connect() alone: a proxy accepts first and
 // judges then.

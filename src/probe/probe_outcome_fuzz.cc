@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a guest prints in place of outcomes, and what an internet sends in place of DNS answers.
 #include <cstdint>
 #include <cstdlib>

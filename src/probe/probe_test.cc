@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attempts against servers of this test on loopback.
 #include "probe/probe.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sockets with a limit for every step, for probes. Errors carry errno's text.
 #pragma once
 

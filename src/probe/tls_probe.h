@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A TLS handshake that believes everybody: it asks whether a way is open, not who is at its end.
 #pragma once
 

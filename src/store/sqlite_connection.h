@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One connection to an SQLite file that keeps its statements: a change of a sandbox is half a dozen of them,
 // and reading their text again cost more than running them. Used by one thread at a time.
 #pragma once

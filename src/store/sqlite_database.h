@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Three connections to one SQLite file: one that writes, on a thread of its own, one that reads, and one that
 // moves what was written from the log into the file, on a thread of its own too, so that no change waits for
 // that. Writes that arrive while the disk is busy share the next transaction, each undone alone if it fails.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Events, webhooks and what is on its way to them.
 #include <algorithm>
 

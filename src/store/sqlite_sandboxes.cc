@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sandboxes and their runs.
 #include <array>
 #include <utility>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tables, and how a file of an older version of the program becomes one of this version.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Secrets of teams.
 #include <SQLiteCpp/VariadicBind.h>
 

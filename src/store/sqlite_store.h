@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The store on SQLite; its methods are in one file for each kind of row.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What sandboxes used and what they logged.
 #include <array>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Templates of teams: their builds and their tags.
 #include <SQLiteCpp/VariadicBind.h>
 

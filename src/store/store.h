@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Durable state. A change that returned success has reached the disk. Calls block (a few microseconds for a
 // read, about a millisecond for a write) and may come from any thread; writes of several threads share one
 // synchronisation.

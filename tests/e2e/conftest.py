@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """End-to-end tests: a real server with the templates that `make templates` has prepared, spoken to by the official clients.
 Each run has a data folder and a port of its own and removes what it made."""
 import contextlib

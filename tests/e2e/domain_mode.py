@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Domain mode as an installation has it: names for sandboxes, TLS by a private authority, a resolver for the wildcard.
 
 Everything lives on addresses of the loopback that this run alone uses, on the well-known ports that the clients insist

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the scenarios of egress share: a sandbox on the host of internet.py, ways to try something from inside, and what the decision
 log says of it."""
 import datetime

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What must grow old before a test can say anything about it: limits that nobody wrote down strike after a minute or two, and ten
 thousand commands take one. Everything is begun together, when the first test asks, and looked at late (test_time_cases.py), so
 that waiting costs little."""

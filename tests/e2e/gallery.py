@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Results of the interpreter for a person to look at: each representation as a file, and one page that shows them all."""
 import base64
 import html

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A host with an internet behind it, both made of network namespaces: the server under test runs on that host, and everything
 that it, its sandboxes and its clients can reach is here.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The names of the stand-in internet (RFC 1035), on UDP and TCP 53. Every question is told to `log`."""
 import asyncio
 import socket

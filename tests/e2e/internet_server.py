@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The stand-in for the internet: names, TLS, HTTP, echoes and a SOCKS5 proxy, in a network namespace that has the addresses.
 
     internet_server.py CERTIFICATE KEY LOG

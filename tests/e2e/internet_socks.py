@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A SOCKS5 proxy of the stand-in internet (RFC 1928, 1929), which resolves names by the stand-in's own table."""
 import asyncio
 import socket

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The same cells in every language of the code interpreter, for the scenarios of test_interpreter*.py. What a cell tells it prints,
 because a language without values (Bash) has nothing else."""
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A machine of the internet for tests that need more than one answer from it: a network namespace at an address that sandboxes may
 reach, in which programs run."""
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The agent's protocol as bytes, through the server's ingress: for what the official clients cannot express. Connect over
 HTTP/1.1 with JSON, contract sections 3.1 to 3.6."""
 import base64

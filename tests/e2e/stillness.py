@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A limit that counts only the time in which nothing moves, as src/base/stall.h has it: a slow machine is not a broken one.
 Movement is work of this process and of all that it started: they use a processor, wait for one or for a disk, or begin
 new processes. As a pytest plugin it ends a test in which nothing has moved for long, or that moves for ever."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cases from the field about who may reach what, and how it is answered, N: one scenario a row, named by its id. What tests of the same
 id in test_operator.py, test_control_plane.py, test_domain_mode.py and test_network.py show of them is not repeated."""
 import hashlib

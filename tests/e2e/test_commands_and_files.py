@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Commands and files through the Python client: what every program relies on. Cases from the field are in test_*_cases.py."""
 import pytest
 from e2b import CommandExitException

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The control plane: keys, lists, lifetimes, and what it says when something is wrong (contract sections 2 and 7)."""
 import datetime
 import uuid

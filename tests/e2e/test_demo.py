@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The main job as one command, and the same through the official client."""
 import json
 import os

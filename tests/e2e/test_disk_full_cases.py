@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cases S20 and S26: the host's disk is full. A guest loses nothing silently, what cannot be saved runs on, and the server stays."""
 import hashlib
 import os

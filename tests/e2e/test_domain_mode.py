@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names and TLS: what official clients, curl and WebSockets see of an installation with a domain of its own."""
 import json
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the code of a sandbox can go by address, tried from inside with real sockets: rows N6, N10, N12, N13, N18 of the field cases,
 contract 7.6. What the guest sees, what reaches the internet behind the host, and what the decision log says must agree."""
 import json

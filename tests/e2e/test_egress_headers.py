@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Headers that the host sets on requests of a sandbox, and secrets that never enter it: contract 7.6, rows N8, N20, N21, N23."""
 import secrets as randomness
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What of a sandbox's network lasts, and what the operator's ceiling is worth: contract 7.6, row N30 of the field cases."""
 from pathlib import Path
 

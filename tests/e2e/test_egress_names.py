@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names decide: rows N1, N3, N4, N8, N15, N16, N21 of the field cases, contract 7.6. What the guest sees, what reaches the internet
 behind the host, and what the decision log says must agree."""
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A client's own proxy (contract 7.6): all TCP goes there, names as names, and nothing goes around it."""
 import pytest
 from e2b import Sandbox

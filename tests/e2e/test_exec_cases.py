@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cases from the field, X: how commands are started, what they are given and how they end. What flows while they run is in
 test_stream_cases.py, terminals in test_terminal_cases.py, what takes minutes in test_time_cases.py."""
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The server is killed at random moments under load, again and again: what it answered holds, and nothing else is left."""
 import contextlib
 import http.client

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What goes wrong on the host: one clear line that says what to do, and nothing left behind."""
 import json
 import os

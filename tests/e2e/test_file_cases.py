@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cases from the field, F: what is in files, through the API and for commands. Paths and names are in test_path_cases.py, watching
 in test_watch_cases.py, slow transfers in test_time_cases.py."""
 import hashlib

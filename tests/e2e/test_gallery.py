@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One of each kind of result (contract 4.3 to 4.5), drawn by the interpreter from real tables in a machine without network. What
 the client gets is compared with what plain Python finds in the same files; build/gallery/index.html shows it to a person."""
 import collections

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A guest may destroy itself and nothing else: after each attack the server and a neighbour answer on."""
 
 import pytest

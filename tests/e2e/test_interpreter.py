@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Contract 4.1 to 4.3: contexts of the code interpreter, what flows out of their cells while they run, and how much of it."""
 import json
 import os

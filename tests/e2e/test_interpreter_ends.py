@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Contract 4.2, when something ends that should not, or does not end that should: clients that leave, kernels that die, memory that
 is short, and the interpreter's server itself."""
 import threading

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Contract 4: every language of the code interpreter does what the others do: output, results, state, errors, environment variables,
 current folder; and its kernel, frozen with the template's machine, is every sandbox's own."""
 import subprocess

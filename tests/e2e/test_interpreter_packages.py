@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Packages of Python and JavaScript, installed while the sandbox runs: from an index in the stand-in internet when the sandbox is open;
 with a clear word and soon when it is closed."""
 import base64

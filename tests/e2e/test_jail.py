@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The VMM's jail, looked at from outside while it runs."""
 import os
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pausing, waking, ends of lifetimes, and what is told of them, over the bare API (contract 2.6, 7.1 to 7.4)."""
 import threading
 import time

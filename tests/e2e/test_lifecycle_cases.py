@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cases from the field about pausing, resuming, snapshots and forks, S: one scenario a row, named by its id. What test_survival.py,
 test_restart.py, test_fault_storm.py and test_disk_full_cases.py show of them is not repeated."""
 import datetime

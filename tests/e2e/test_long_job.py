@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Jobs that outlive the runs of their sandbox: segments, exit codes, clients that go away, through the program itself."""
 import json
 import re

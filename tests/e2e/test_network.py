@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where code may go: closed sandboxes reach nothing, open ones only the outside, and every attempt is one line."""
 import ipaddress
 import socket

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Replacing the network of a sandbox, what of it lasts, and reading what was decided (contract 2.6, 7.6)."""
 import http.client
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The official command line (npm @e2b/cli), from create to kill, as a person would use it."""
 import json
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Templates that are only defined: a server needs none to start, says how far one is that somebody prepares, and has one
 prepared that somebody wants."""
 import fcntl

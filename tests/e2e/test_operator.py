@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The commands of an operator and of a team: teams, keys, plans, the bill, events, webhooks, the doctor."""
 import csv
 import io

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pausing and copying sandboxes from the program's own command line."""
 import json
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cases from the field, F: what paths and names mean, and what is said of paths that lead nowhere."""
 import re
 import uuid

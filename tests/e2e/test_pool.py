@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sandboxes from the warm pool, as clients and operators see them."""
 import contextlib
 import json

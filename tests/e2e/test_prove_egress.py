@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """glovebox prove-egress on the host of internet.py: what it says of policies that hold, and of one that does not."""
 import json
 import subprocess

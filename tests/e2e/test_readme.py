@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The example of the README, in both languages, with the newest clients of the registries."""
 import subprocess
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sandboxes outlive the server: it is killed, started again on the same data folder, and they have noticed nothing."""
 import contextlib
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long paused sandboxes are kept, and what they take of the disk."""
 import json
 

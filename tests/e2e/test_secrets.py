@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Secrets of a team, with the official client: write-only values that header rules of sandboxes name (contract 2.4, 7.6)."""
 import json
 import stat

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pauses, resumes, snapshots, forks and kills at random and in parallel. Every sandbox carries a program with a secret of its line in
 its memory, a file in memory and a file on its disk; whatever happened to it and to those it comes from, they are intact at the end,
 and when all is killed nothing is left. 30 s, or ten minutes with GLOVEBOX_LONG_TESTS=1."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cases from the field, X: what flows while a command runs, and clients that go away in the middle of it."""
 import os
 import random

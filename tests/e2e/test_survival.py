@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What survives when a sandbox is paused and resumed, paused by its lifetime and woken by traffic, started from a snapshot, or forked:
 everything that a program can tell. Each fact is looked at after each of the four ways; where a copy was made, neither of the two sees
 what happens in the other."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Metrics and logs of sandboxes, from the guest to the answer (contract 2.4, 2.6, 6)."""
 import datetime
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A template as a file: from the folder of one server into that of another."""
 import contextlib
 import json

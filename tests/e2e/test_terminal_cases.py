@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Case X27: terminals keep the order of what is typed, every byte of it, and their size."""
 import hashlib
 import random

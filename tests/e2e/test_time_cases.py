@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cases from the field that show only after a minute or two, X and F: hidden limits of time, and what piles up. With
 GLOVEBOX_LONG_TESTS=1 silence and slow transfers last twelve minutes, transfers have 2 GiB, and short commands are /bin/true."""
 import threading

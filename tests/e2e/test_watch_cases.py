@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Watching folders: case F8, and what the contract (3.4) promises of events."""
 import threading
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Webhooks: what happens to sandboxes arrives at a receiver, signed, in order, once each (contract section 7.10)."""
 import base64
 import hashlib

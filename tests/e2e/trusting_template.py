@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The templates of images/ for tests whose guests must trust the stand-in internet by themselves, such as the official suites:
 `base` has its authority among the system's. Names stay the same, so suites need not know.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The kernel's modules as a kernel has them, without a kernel: a shell of IPython in this process."""
 
 import json

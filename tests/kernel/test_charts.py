@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figures of matplotlib as e2b/chart (contract 4.5)."""
 
 import datetime

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DataFrames as e2b/data (contract 4.4)."""
 
 import datetime

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pictures of Pillow (contract 4.4): saving and showing displays them."""
 
 import io

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Java kernel as its server sees it: a process, two pipes of requests and answers, two of output.
 
 Run with /usr/bin/python3 -m unittest tests/kernel/test_java.py; needs a JDK 17.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The start-up files in a real kernel, started as glovebox-interpreter starts it."""
 
 import os

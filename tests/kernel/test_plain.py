@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lists and dicts as application/json (contract 4.4)."""
 
 import collections

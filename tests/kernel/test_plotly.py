@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How plotly's figures are displayed when nobody has chosen: data and HTML, without a library of megabytes before it."""
 
 import unittest

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether hardware virtualisation works here. /dev/kvm alone proves nothing: on some hosts it opens, makes
 // virtual machines, and cannot run an ordinary kernel. So the guest kernel is really booted under KVM, once
 // for each boot of the host, kernel and QEMU, and the answer is kept in a file.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "engine/microvm/accelerator_probe.h"
 
 #include <gtest/gtest.h>

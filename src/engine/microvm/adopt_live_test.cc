@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Machines that outlive their server. A child process plays the server that is killed.
 #include <thread>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // QEMU's command line for one machine. Pure. Two machines of which one takes over the other's state must get
 // the same devices, in the same order: everything that decides this is here.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "engine/microvm/microvm_engine.h"
 
 #include <sys/socket.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The microVM engine: every machine is a QEMU process of machine type `microvm` in a jail of its own.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One QEMU process in its jail. Made by MicrovmEngine.
 #pragma once
 

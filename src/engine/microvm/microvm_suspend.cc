@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Saving a machine whose memory is a private mapping, and bringing its memory back.
 //
 // QEMU's ordinary migration leaves out only memory that is mapped shared, so here the state of the devices is

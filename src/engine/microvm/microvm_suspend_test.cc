@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Saves running machines whose memory is a private mapping, and brings them back.
 #include <chrono>
 #include <thread>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Boots, captures and restores real machines in their jails.
 #include <chrono>
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The two ends of QEMU's monitor: a Unix socket that the VMM listens on, so that a later server can connect
 // too, and the way to its console's other end. See unix(7), qemu(1) -chardev socket.
 #pragma once

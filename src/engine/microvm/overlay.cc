@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "engine/microvm/overlay.h"
 
 #include "base/ids.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copy-on-write disks over a template's disk. One empty overlay is made for each template; a sandbox's disk
 // is a copy of that small file (copy_file_sparse), so that no program is started on the way.
 #pragma once

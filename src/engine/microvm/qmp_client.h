@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Speaks to one QEMU over its monitor socket. Every wait has a limit (base/stall.h). One user at a time: the machine that
 // owns the client holds a lock. After an error of the conversation (not of a command) the client is broken
 // and says so.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The client against monitors that behave, and monitors that a guest has taken over.
 #include "engine/microvm/qmp_client.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What QEMU's monitor says, in any pieces: never a crash, never more memory than a line.
 #include <cstddef>
 #include <cstdint>

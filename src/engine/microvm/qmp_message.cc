@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "engine/microvm/qmp_message.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What QEMU's monitor says, as values. Pure: bytes in, messages out.
 //
 // The other side is not trusted: a guest that has taken over its VMM may send anything. Lines are bounded,

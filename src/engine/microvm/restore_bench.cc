@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // restore_bench [RUNS] [MEMORY_MIB]: how long a restore takes, in the jail and by QEMU alone, of the same
 // snapshot in turn on the same machine. Needs what microvm_test needs. Prints one line a figure: name,
 // median, 90 %, least (milliseconds), then the ratio of the medians.

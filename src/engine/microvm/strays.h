@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The second net below the control groups: processes of this server's VMM roots that are in no group, for
 // instance because the server died between starting one and moving it there.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What microvm_test and restore_bench share: a place for files and specifications of small machines.
 #pragma once
 

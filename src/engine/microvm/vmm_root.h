@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The folder that becomes "/" in a machine's jail: QEMU, the libraries and ROM files that it loads, and mount
 // points for a sandbox's own files. Nothing else of the host can be seen from there. Made once for each set
 // of files, named by their hash, never changed afterwards; old ones may be removed when no machine uses them.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The bytes of vmm_shim.so, which is built with the project and carried inside the program.
 #pragma once
 

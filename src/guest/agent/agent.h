@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The agent itself: its settings, its processes and its HTTP server. One thread; everything runs on the
 // executor of the io_context that it is given, which must be run by the caller and outlive it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Routes, access and /init of a running agent; and its view of folders.
 #include <filesystem>
 

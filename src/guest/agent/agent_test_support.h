@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An agent in plain mode on a free port, on a thread of its own, and clients that block.
 #pragma once
 

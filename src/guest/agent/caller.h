@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who makes a request (contract 3.2): whether they may, and as which user of the sandbox.
 #pragma once
 

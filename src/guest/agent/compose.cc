@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // POST /files/compose: joins files that were uploaded in parts, and removes the parts.
 #include <sys/stat.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lists of entity tags: a tag is found in them if and only if it stands there.
 #include <cstdint>
 #include <cstdlib>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the contract tells about a file (3.4, EntryInfo).
 #pragma once
 

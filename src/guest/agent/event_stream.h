@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Carries what a process does to one client.
 #pragma once
 

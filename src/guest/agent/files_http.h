@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The HTTP side of files (contract 3.6): GET and POST /files, POST /files/compose. Bodies of any size in
 // constant memory.
 #pragma once

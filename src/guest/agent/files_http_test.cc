@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Contract 3.2, 3.4, 3.6 and the F cases, against a running agent.
 #include <fstream>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // filesystem.Filesystem (contract 3.4).
 #pragma once
 

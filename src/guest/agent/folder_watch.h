@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What happens in a folder, and below it if asked: inotify, made into the contract's events (3.4). One event
 // an operation, as fsnotify has them; a rename is a RENAME of the old name and a CREATE of the new one.
 #pragma once

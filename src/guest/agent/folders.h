@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Folders and trees, done as root on behalf of a user: what is made belongs to them. Blocking.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // gzip (RFC 1952) as a stream, in constant memory.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Holding what users run while the machine is saved: what runs on later, here or in a copy, does so after the
 // clock is right and the random pool is new.
 #pragma once

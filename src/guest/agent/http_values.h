@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values of the HTTP headers that the agent reads and writes. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values of headers. Each is read, written down and read again: both must mean the same.
 #include <algorithm>
 #include <cstdint>

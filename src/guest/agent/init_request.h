@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // POST /init: the control plane tells a sandbox who it is, at its start and after every resume.
 #pragma once
 

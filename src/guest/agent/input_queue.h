@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What clients send to a process: written in the order it came, however many requests bring it.
 #pragma once
 

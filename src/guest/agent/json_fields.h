@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fields of a JSON object with their types checked. Unknown fields are no error; absent and null are the
 // same.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From a start request to what is to be executed: user, environment, working directory (contract 3.3).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A way for the host to services that listen on the guest's loopback only: GET /loopback?port=N with an upgrade to
 // "tcp", then bare bytes both ways. For the control plane alone: who may use it is checked by the caller.
 #pragma once

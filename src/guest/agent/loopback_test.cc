@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The host's way to services on the guest's loopback.
 #include <sys/socket.h>
 #include <unistd.h>

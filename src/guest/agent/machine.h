@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What only PID 1 of a sandbox does to its machine. Failures are logged and the sandbox goes on.
 #pragma once
 

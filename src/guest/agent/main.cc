@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // glovebox-agent: PID 1 of a sandbox (--init), or an ordinary program that serves the same API (for tests).
 #include <charconv>
 #include <cstdio>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // GET /metrics (contract 3.6): what the machine uses, from /proc and the root file system.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Takes a multipart/form-data body (RFC 7578) apart while it arrives, in constant memory. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A form: the same parts however its body is cut into pieces, and a form that was written is read as it was
 // meant.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Wakes one waiting coroutine of the same thread: "look at your condition again".
 #pragma once
 

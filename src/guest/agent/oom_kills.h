@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How often the kernel has killed a process of this machine because memory was short.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a path in a request means. Pure: nothing here looks at the file system.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A path of a request, the user's home and the base folder, each on a line. The standard library's normal
 // form is the second opinion.
 #include <algorithm>

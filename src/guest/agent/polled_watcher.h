@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A watch whose events wait until a client asks for them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One program that a client has started: its pipes or terminal, its followers, its end.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the log says about processes: that they started, as whom and where, and how they ended. Never their
 // environment.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // process.Process (contract 3.3).
 #pragma once
 

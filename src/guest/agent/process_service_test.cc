@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Contract 3.3 and the X cases, against a running agent.
 #include <fstream>
 #include <regex>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All processes that clients have started, running and lately ended.
 #pragma once
 

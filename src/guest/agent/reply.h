@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plain HTTP answers of the agent: JSON errors of the contract's form, and CORS for browsers.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What remains of the pure readers: POST /init, the kernel command line, /proc, /etc/hosts, bundles of certificates.
 #include <cstdint>
 #include <cstdlib>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The Connect protocol on top of the HTTP server: unary calls and streams, as JSON or binary messages.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Connect streams: frames that arrive in any pieces, compressed ones, and how a stream ends.
 #include <cstdint>
 #include <cstdlib>

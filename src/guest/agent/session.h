@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Signals for everything that a command has started.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the agent has been told: by its command line once, by POST /init again and again.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests of the parts that are too small for a file of their own: gzip, JSON fields, /init, metrics, modes,
 // users.
 #include <filesystem>

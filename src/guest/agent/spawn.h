@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Starts a program as some user: the one place where the agent forks.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One client that follows a process: a bounded queue between the process's pipes and the client's connection.
 #pragma once
 

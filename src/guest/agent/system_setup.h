@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The duties of PID 1 before it serves: file systems, limits, network, cgroups. Each step does what it can; what
 // fails is logged, because a sandbox without a cgroup is better than none.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What happened in the sandbox, for the control plane to fetch: a bounded ring of entries, the oldest dropped
 // first. It never holds what a program reads, writes or has in its environment.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // GET /telemetry of a running agent: who may ask, and what is told of processes and files.
 #include <boost/json.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names of files that the agent has not completed yet. They are there for the moment between a finished file
 // and its rename; a watcher does not report them, but reads from them what the rename means.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The guest's trust store, in the places where programs look for it: bundles of certificates, OpenSSL's
 // folder, and the folder of local certificates from which update-ca-certificates makes all of them anew.
 // Blocking. The files are the guest's: what somebody else wrote into them stays, and links are followed only

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The text of a file of trusted certificates, with and without the authority that ends this sandbox's TLS on
 // the host. Pure. The file belongs to the guest, where root may have written anything into it: what is not
 // ours stays.

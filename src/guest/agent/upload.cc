@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // POST /files: one raw file, or a form with several.
 #include <optional>
 #include <set>

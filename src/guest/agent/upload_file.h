@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A file that is being uploaded. Nobody sees it under its name before it is complete.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Users and groups of the sandbox, read from /etc/passwd and /etc/group by hand: the agent is static, and
 // glibc's own look-up would load NSS modules at run time.
 #pragma once

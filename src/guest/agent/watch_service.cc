@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "guest/agent/watch_service.h"
 
 #include <boost/asio/experimental/awaitable_operators.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The watching methods of filesystem.Filesystem (contract 3.4): a stream, and the same for clients that poll.
 #pragma once
 

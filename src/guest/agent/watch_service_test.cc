@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // WatchDir and the polled watchers of contract 3.4, against a running agent.
 #include <fstream>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the answer to an upload says about one file (contract 3.6).
 #pragma once
 

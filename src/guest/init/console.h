@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The only voice of glovebox-init: lines on the console of the machine.
 #pragma once
 

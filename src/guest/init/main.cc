@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // glovebox-init: /init of the guest's initramfs. Loads the modules, mounts the root disk, puts our programs
 // where the sandbox cannot remove them, and becomes the agent. Any failure is one line on the console and the
 // end of the machine.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loads the kernel modules that the initramfs carries.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The file systems of the guest and the step from the initramfs to the root disk.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How Bash is spoken to: it reads one line for each request from its standard input, and glovebox.bash
 // (folder kernel/) says in the answers' pipe when it starts on it and with what status it ended. The code
 // itself lies in a file: Bash reads a pipe byte by byte.

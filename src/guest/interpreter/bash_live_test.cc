@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bash contexts: the whole server with the Bash of this machine.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where a kernel listens: the Jupyter connection file (jupyter-client documentation, "Connection files") with
 // the transport `ipc`. Unix sockets survive a machine snapshot; TCP connections over loopback do not.
 #pragma once

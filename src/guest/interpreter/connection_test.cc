@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "guest/interpreter/connection.h"
 
 #include <boost/json/parse.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One context: a kernel with its state, and the queue of what is to run in it. A single coroutine, run(),
 // starts the kernel, executes one job after another, restarts the kernel when it dies; everybody else only
 // leaves requests.

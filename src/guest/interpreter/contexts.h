@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All contexts of this server, in the order they were made, and the default context of each language.
 #pragma once
 

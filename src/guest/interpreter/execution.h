@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Turns what a kernel says about one execute_request into the lines the client reads. Pure: messages in,
 // lines out.
 #pragma once

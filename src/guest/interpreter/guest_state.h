@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the agent tells the programs of this sandbox through files: which restore of the machine this is, and
 // the sandbox's environment variables.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the server asks of a kernel unseen: a function of the kernel's own start-up files, and its argument as
 // JSON. Pure. Kernels that speak the Jupyter protocol get it as code that is run silently; values never
 // become code: they travel as JSON text inside one string literal.

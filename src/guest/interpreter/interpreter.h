@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The whole server: contexts, routes and the listening socket on one io_context.
 #pragma once
 

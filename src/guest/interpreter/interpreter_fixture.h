@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For tests: the whole server with real kernels, asked over HTTP.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The whole server against a real ipykernel. Names follow contract section 4; skipped where there is no
 // ipykernel.
 #include "guest/interpreter/interpreter_fixture.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // When to interrupt a cell whose client has gone. The first SIGINT can come too early (the kernel has the
 // request but does not run it yet, and ignores the signal) or be swallowed by an `except`; so it is repeated,
 // and a kernel that is deaf for a minute is given up.

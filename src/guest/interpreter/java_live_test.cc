@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Java contexts: the whole server with the JDK of this machine. What the kernel itself does is tested in
 // tests/kernel/test_java.py.
 #include "guest/interpreter/interpreter_fixture.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // JavaScript and TypeScript contexts: the whole server with the Node.js of the templates, which
 // GLOVEBOX_TEST_NODE and GLOVEBOX_TEST_NODE_MODULES name. What the kernel itself does is tested in
 // tests/kernel/js.

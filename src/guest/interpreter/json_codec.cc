@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "guest/interpreter/json_codec.h"
 
 #include <boost/json/object.hpp>

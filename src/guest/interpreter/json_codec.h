@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The language of our own kernels for JavaScript and Java: one JSON object in a line, each way. Pure.
 //
 //   to the kernel   {"id","type":"execute","code","count","language"} or {"id","type":<function>,"argument"}

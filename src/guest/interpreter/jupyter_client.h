@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The connection to one running kernel: a thread that owns the ZeroMQ sockets. It polls them together with an
 // eventfd (something to send) and the kernel's pidfd (it has ended). ZMQ_FD inside an event loop is not used:
 // it is edge triggered and loses wakeups.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A kernel that speaks the Jupyter protocol over ZeroMQ: ipykernel, IRkernel.
 #pragma once
 

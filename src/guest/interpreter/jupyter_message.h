@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The Jupyter wire format (jupyter-client documentation, "Messaging in Jupyter", protocol 5.3): a list of
 // frames, signed with HMAC-SHA256. Pure: nothing here touches a socket.
 #pragma once

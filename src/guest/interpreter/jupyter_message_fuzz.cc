@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Frames as an untrusted kernel process could send them: lengths and bytes from the fuzzer, with a right
 // signature so that the parsing behind it is reached.
 #include <cstddef>

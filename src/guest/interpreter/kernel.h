@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One running kernel as the server's thread sees it: requests go in, messages come out in order. What they
 // say is the same for every language; how they travel is the business of the classes behind this one.
 #pragma once

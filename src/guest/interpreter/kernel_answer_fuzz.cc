@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lines as code inside a kernel could write them into the answers' pipe, in both ways of speaking.
 #include <cstddef>
 #include <cstdint>

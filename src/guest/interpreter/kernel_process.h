@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The operating-system side of a kernel: its process, its process group, its private folder.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernel's start-up files (folder kernel/) travel inside the program and are written out when it starts,
 // so that the guest image needs one file only.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "guest/interpreter/kernel_start.h"
 
 #include <fmt/format.h>

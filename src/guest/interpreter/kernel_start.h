@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Starts the kernel of a language: which program it is, and how it is spoken to.
 #pragma once
 

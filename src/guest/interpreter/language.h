@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names of languages as clients write them (contract 4.2).
 #pragma once
 

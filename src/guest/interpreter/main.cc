@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // glovebox-interpreter: the code-interpreter server inside a sandbox (contract 4).
 #include <chrono>
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A module for Node.js that gives OpenSSL's generator inside it fresh bytes of the operating system. Machines
 // restored from one snapshot hold the same generator, which would make the same keys in each until it takes
 // fresh bytes by itself, after minutes. Node.js exports OpenSSL's and its own functions; they are declared

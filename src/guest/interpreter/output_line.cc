@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "guest/interpreter/output_line.h"
 
 #include <array>

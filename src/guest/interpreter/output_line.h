@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The lines of an answer to POST /execute: one JSON object each (contract 4.3). Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The lines of one execution on their way from its context to its client. Both ends live on the server's
 // thread.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A pipe whose ends have owners, closed on exec.
 #pragma once
 

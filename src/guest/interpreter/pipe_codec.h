@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What travels through the pipes of a PipedKernel: requests to bytes, lines to messages. One for each way of
 // speaking.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "guest/interpreter/piped_kernel.h"
 
 #include <sys/syscall.h>

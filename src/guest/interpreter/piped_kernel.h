@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A kernel that is spoken to through pipes: requests in one, answers in another, and what the code prints in
 // its standard output and error, which children of the kernel share. Coroutines on the server's thread serve
 // the pipes.

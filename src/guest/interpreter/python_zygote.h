@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The Python process that kernels are forked from (kernel/glovebox_zygote.py): they need not import what it
 // has imported, and share its memory. It refuses when a package was changed since, for a new kernel must see
 // what is installed.

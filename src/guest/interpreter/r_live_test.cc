@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // R contexts: the whole server with a real IRkernel.
 #include "guest/interpreter/interpreter_fixture.h"
 

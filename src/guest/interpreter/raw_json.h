@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Takes a JSON object apart without decoding its values, so that they reach the client digit for digit: a
 // decoded number may lose its last digits, an integer beyond 64 bits all of them. Pure.
 #pragma once

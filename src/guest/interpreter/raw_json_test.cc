@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "guest/interpreter/raw_json.h"
 
 #include <gtest/gtest.h>

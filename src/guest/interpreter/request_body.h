@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The JSON bodies that clients send. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The HTTP face of the interpreter: contract 4.1.
 #pragma once
 

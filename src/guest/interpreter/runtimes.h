@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The programs that run each language, as far as this sandbox has them.
 #pragma once
 

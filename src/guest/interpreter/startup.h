@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the server starts, one thing after the other, and how far it is: for who waits until all is ready. Pure, but for the
 // clock it is given.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A parent that does nothing but start the serving child again when it dies.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes any bytes valid UTF-8.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Waiting inside one io_context thread: a coroutine sleeps until somebody on the same thread rouses it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Python kernels that are forked from a zygote: the whole server with a real ipykernel.
 #include <signal.h>
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs inside a sandbox as root: a FUSE file system with one folder, in which folders can be made and removed. It needs no
 library: linux/fuse.h, protocol 7.31. Says "mounted" when it is, ends when it is unmounted."""
 import ctypes

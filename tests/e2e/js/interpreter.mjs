@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The code interpreter with @e2b/code-interpreter from npm: languages, contexts, callbacks and errors.
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'

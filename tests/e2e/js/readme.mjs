@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The README's example with @e2b/code-interpreter from npm.
 import { createRequire } from 'node:module'
 const require = createRequire(process.cwd() + '/')

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rewriting of a cell's text, as a function.
 
 import assert from "node:assert/strict";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Environment variables and random numbers.
 
 import assert from "node:assert/strict";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What errors look like, and that none ends the kernel.
 
 import assert from "node:assert/strict";

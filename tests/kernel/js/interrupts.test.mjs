@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Interrupts, and that a kernel keeps its variables through them.
 
 import assert from "node:assert/strict";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A kernel under test: the real process, spoken to as the server does.
 
 import { execFileSync, spawn } from "node:child_process";

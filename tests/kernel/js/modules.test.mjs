@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Imports, require and what a module knows of itself.
 
 import assert from "node:assert/strict";

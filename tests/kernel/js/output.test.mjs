@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What cells print, and how processes begin and end.
 
 import assert from "node:assert/strict";

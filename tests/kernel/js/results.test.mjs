@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a cell shows of its values.
 
 import assert from "node:assert/strict";

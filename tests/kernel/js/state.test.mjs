@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What cells leave to one another.
 
 import assert from "node:assert/strict";

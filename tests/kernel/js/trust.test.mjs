@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Certificate authorities of the sandbox, named after the kernel has started.
 
 import assert from "node:assert/strict";

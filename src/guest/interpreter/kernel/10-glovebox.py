@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Runs once in every new kernel: loads the modules beside this file under their names, leaves nothing in the user's
 # namespace and nothing on sys.path.
 

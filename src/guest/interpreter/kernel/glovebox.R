@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Start-up file of R kernels: what the server asks for unseen, then IRkernel on the connection file that the command line
 # names. The functions live in an option, out of the user's sight.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One axis of a matplotlib plot: its label, ticks and scale, and what the user plotted at a position (contract 4.5)."""
 
 import bisect

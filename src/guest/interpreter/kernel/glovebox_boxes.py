@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads box plots back from what was drawn: matplotlib keeps no record of them, but draws each in the same way: the box
 as a closed line or a patch, two whiskers that begin at its quartiles, two caps (unless turned off), the median, a line
 for the mean (if turned on), outliers."""

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Turns the text of a cell into scripts that keep its declarations.
 //
 // Each top-level declaration becomes a property of the global object: later cells see it and may declare it again, and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages between the server and the kernel: one JSON object in a line, requests from fd 3, answers to fd 4.
 
 import { writeSync } from "node:fs";

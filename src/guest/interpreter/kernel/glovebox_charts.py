@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads the data back out of a matplotlib figure: line, scatter, bar, pie, box plots (contract 4.5). The values are
 still those of numpy."""
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds assignments to the constants of a cell.
 //
 // A cell's declarations become properties of the global object, so that later cells and functions of earlier ones see

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // display(value): shows a value while a cell runs.
 
 import { inspect } from "node:util";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Replacements in a text that never change its lines, and the way back from a column of the new text to the old.
 
 import { Map, Math } from "./glovebox_globals.mjs";

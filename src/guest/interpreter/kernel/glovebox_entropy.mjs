@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random numbers that differ between machines restored from the same snapshot.
 //
 // A snapshot holds the state of V8's generator, of OpenSSL's and of Node's caches; every machine restored from it would

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Environment variables laid over the process's own; laying others takes the earlier ones back.
 
 import { Map, Object, process } from "./glovebox_globals.mjs";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a cell's error looks like: its stack without the kernel's and Node's own frames, at the places as written.
 
 import { inspect } from "node:util";

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Representations beyond IPython's own: DataFrames as e2b/data, figures as e2b/chart, lists and dicts as JSON.
 
 Each is an extra to what IPython shows anyway, so none of them may raise: one that fails is absent. What the user has

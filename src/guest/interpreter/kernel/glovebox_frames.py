@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A pandas DataFrame as a dict of column lists (contract 4.4). The index is not part of it."""
 
 import datetime

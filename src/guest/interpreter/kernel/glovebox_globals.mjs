@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What JavaScript and Node offer everywhere, kept from cells: `const process = …` in one replaces the global property.
 
 export const {

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pillow's pictures: save("file") and show() display them, and no viewer is opened (contract 4.4)."""
 
 import functools

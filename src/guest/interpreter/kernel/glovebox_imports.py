@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Changes a module of the user's when he imports it: who does not use it does not pay for it."""
 
 import sys

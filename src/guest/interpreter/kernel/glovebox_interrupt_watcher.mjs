@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The thread that waits for SIGINT, see glovebox_interrupts.mjs.
 
 import { Session } from "node:inspector";

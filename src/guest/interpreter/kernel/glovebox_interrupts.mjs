@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Interrupts of a running cell, also of code that never gives way to the event loop.
 //
 // A signal reaches JavaScript only through the event loop. So a thread (glovebox_interrupt_watcher.mjs) waits for SIGINT

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether a value is the same after a way through JSON.
 
 import { types } from "node:util";

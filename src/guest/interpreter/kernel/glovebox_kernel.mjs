@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernel of JavaScript and TypeScript: runs cells in this process and answers the server, see glovebox_channel.mjs.
 // Start as: node --no-force-async-hooks-checks --experimental-import-meta-resolve --disable-warning=ExperimentalWarning
 

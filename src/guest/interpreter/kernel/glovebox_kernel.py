@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the server asks of a kernel in hidden requests. Arguments are JSON text."""
 
 import json

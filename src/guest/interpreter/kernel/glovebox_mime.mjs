@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A value as a MIME bundle: {"text/plain": …, "image/png": base64, …}.
 
 import { inspect, types } from "node:util";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Modules as a cell sees them: everything is found from the current directory, where the user installs packages.
 
 import { createRequire, Module } from "node:module";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // process.stdout and process.stderr that have written when a call returns: nothing is lost when a cell ends, when the
 // process exits or while a loop never gives way, and memory stays flat.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which place of a cell as it was written is meant by a place of what ran instead.
 
 import { originalColumn } from "./glovebox_edits.mjs";

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Python values as those that JSON has: what IPython's message can carry without a loss that nobody sees."""
 
 import dataclasses

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figures of plotly: as data (application/vnd.plotly.v1+json) and as one HTML document."""
 
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs requests one after another and answers each.
 
 import vm from "node:vm";

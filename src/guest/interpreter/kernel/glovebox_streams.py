@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What child processes and libraries write to file descriptors 1 and 2. ipykernel reads it a thousand bytes at a time and its
 reader ends for good where a chunk is no UTF-8: at a byte of something else, or in the middle of a character."""
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Acorn, and what is often asked of its trees.
 
 import { readFileSync } from "node:fs";

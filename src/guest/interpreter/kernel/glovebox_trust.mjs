@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Certificate authorities that this sandbox trusts beside the usual ones. Node.js reads the variable that names their file when it
 // starts, which was before the machine was frozen.
 

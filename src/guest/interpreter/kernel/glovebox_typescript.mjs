@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TypeScript to JavaScript.
 
 import { SourceMap, stripTypeScriptTypes } from "node:module";

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A Python that has imported what kernels need and runs nothing. Kernels are forked from it: each is ready in a fraction of
 the time, and all share the memory of what was imported.
 

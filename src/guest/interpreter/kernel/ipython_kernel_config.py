@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Configuration of every Python kernel (IPython documentation, "Configuring IPython").
 import importlib.util
 import os
