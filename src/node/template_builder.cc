@@ -10,6 +10,7 @@
 #include "base/ids.h"
 #include "base/log.h"
 #include "engine/microvm/accelerator_probe.h"
+#include "engine/microvm/command_line.h"
 #include "engine/microvm/overlay.h"
 #include "image/command_line.h"
 #include "image/initramfs.h"
@@ -173,6 +174,7 @@ Result<TemplateBuilder::Inputs> TemplateBuilder::gather(const std::string& name,
         "{}\n{}\n{}\n{}\n{} {} {}\n{}\n{}\n{}\n{}\n{}\n{}\n", kKeyFormat, in.rootfs.hash, in.kernel.version,
         sha256_hex(initrd), d.cpu_count, d.memory_mib, d.disk_mib, d.start_cmd, d.ready_cmd, d.default_user, d.workdir,
         engine::accelerator_name(in.accelerator.accelerator), machinery_->engine->vmm_root().id);
+    text += engine::default_cpu_model(in.accelerator.accelerator) + "\n";
     for (const auto& [key, value] : d.env) text += fmt::format("{}={}\n", key, value);
     in.key = sha256_hex(text);
     return in;
