@@ -28,7 +28,7 @@ OptionText option_text(const CLI::Option& option) {
         for (const std::string& name : option.get_snames()) out.names.push_back("-" + name);
         for (const std::string& name : option.get_lnames()) out.names.push_back("--" + name);
     }
-    if (option.get_type_size() != 0) {  // 0: a flag
+    if (option.get_items_expected_max() != 0) {  // 0: a flag, with a variable of its own or without
         const std::string type = option.get_type_name();
         out.choices = choices_of(type);
         out.value = type.substr(0, type.find(':'));

@@ -26,6 +26,7 @@
 #include "base/subprocess.h"
 #include "cli/commands.h"
 #include "cli/doctor_checks.h"
+#include "cli/doctor_engine.h"
 #include "cli/paths.h"
 #include "cli/server_config.h"
 #include "engine/cgroup.h"
@@ -42,6 +43,7 @@ struct Options {
     NodeOptions node = default_node_options();
     fs::path config_file;
     bool json = false;
+    bool engine = false;
 };
 
 Check user() {
@@ -304,7 +306,13 @@ void add_doctor(CLI::App& app, Action& run) {
     command->add_option("--config", options->config_file,
                         "Configuration to check [/etc/glovebox/config.toml]");
     command->add_flag("--json", options->json, "As JSON");
-    command->callback([&run, options] { run = [options] { return doctor(*options); }; });
+    command->add_flag("--engine", options->engine,
+                      "Boot, capture, restore, pause, resume and fork a small machine, and print a report of it");
+    command->callback([&run, &app, options] {
+        run = [&app, options] {
+            return options->engine ? doctor_engine(options->node, app.version(), options->json) : doctor(*options);
+        };
+    });
 }
 
 }  // namespace gb::cli

@@ -51,6 +51,7 @@ std::string kernel_command_line(const CommandLine& options) {
                            options.tsc_khz * 1000ULL / kTicksPerSecond);
     }
     if (options.probe) out += " glovebox.probe";
+    if (options.trial) out += " glovebox.trial";
     for (const std::string& part : options.extra) out += " " + part;
     return out;
 }

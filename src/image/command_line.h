@@ -14,6 +14,7 @@ struct CommandLine {
     unsigned tsc_khz = 0;  // of the host's time stamp counter; needed when emulated, see measure_tsc_khz()
     bool quiet = true;     // false: all messages of the kernel on the console
     bool probe = false;    // glovebox-init says `glovebox-probe: ok` and restarts, nothing else
+    bool trial = false;    // glovebox-init tries the machine, for ever (guest/init/trial.h)
     std::vector<std::string> extra;  // e.g. glovebox.ip=10.11.0.2/30; parts with blanks are not possible
 };
 

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/ids.h"
 #include "base/log.h"
+#include "engine/microvm/command_line.h"
 #include "engine/microvm/overlay.h"
 #include "image/command_line.h"
 #include "image/definition_hash.h"
@@ -169,6 +170,7 @@ Result<TemplateBuilder::Inputs> TemplateBuilder::gather(const std::string& name,
         "{}\n{}\n{}\n{}\n{} {} {}\n{}\n{}\n{}\n{}\n{}\n{}\n", kKeyFormat, in.rootfs_hash, in.kernel.version,
         sha256_hex(initrd), d.cpu_count, d.memory_mib, d.disk_mib, d.start_cmd, d.ready_cmd, d.default_user, d.workdir,
         engine::accelerator_name(in.accelerator.accelerator), machinery_->engine->vmm_root().id);
+    text += engine::default_cpu_model(in.accelerator.accelerator) + "\n";
     for (const auto& [key, value] : d.env) text += fmt::format("{}={}\n", key, value);
     in.key = sha256_hex(text);
     return in;

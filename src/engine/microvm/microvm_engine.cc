@@ -161,7 +161,7 @@ Result<std::unique_ptr<Machine>> MicrovmEngine::start(MachineSpec spec, bool inc
     CommandLineOptions line;
     line.binary = root_.binary;
     line.incoming = incoming;
-    line.readonly_backend = root_.version >= QemuVersion{8, 2, 0};
+    line.readonly_backend = has_readonly_backend(root_.version);
     line.translation_cache_mib = options_.translation_cache_mib;
     JailCommand command;
     GB_TRY_ASSIGN(command.argv, qemu_command_line(spec, line));

@@ -71,6 +71,24 @@ Result<std::string> read_until_end(int fd, const Patience& patience, const Signs
     }
 }
 
+// A state to load, from end to end in a pipe that nobody has to feed: newer versions of QEMU take no file that is given as
+// a descriptor.
+Result<UniqueFd> state_pipe(const std::filesystem::path& path) {
+    GB_TRY_ASSIGN(const std::string state, read_file(path));
+    if (state.size() > kMaxStateBytes)
+        return fail(ErrorCode::too_large, fmt::format("{} is too large for a state", path.string()));
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) return fail_errno("pipe");
+    UniqueFd read_end(ends[0]), write_end(ends[1]);
+    const int room = ::fcntl(write_end.get(), F_GETPIPE_SZ);
+    if (room < 0 || static_cast<std::size_t>(room) < state.size())
+        if (::fcntl(write_end.get(), F_SETPIPE_SZ, static_cast<int>(state.size())) < 0)
+            return fail_errno("make a pipe for the machine's state");
+    if (::fcntl(write_end.get(), F_SETFL, O_NONBLOCK) != 0) return fail_errno("pipe");
+    GB_TRY(write_all(write_end.get(), state));
+    return read_end;
+}
+
 Status seal_file(const std::filesystem::path& path) {
     GB_TRY_ASSIGN(UniqueFd fd, open_file(path, O_RDONLY));
     if (::fchown(fd.get(), 0, 0) != 0) return fail_errno(fmt::format("chown {}", path.string()));
@@ -116,7 +134,7 @@ Status MicrovmMachine::start(bool incoming, const std::filesystem::path& state, 
     std::vector<QmpCommand> commands = qmp_start_commands(incoming);
     UniqueFd state_fd;
     if (!state.empty()) {
-        GB_TRY_ASSIGN(state_fd, open_file(state, O_RDONLY));
+        GB_TRY_ASSIGN(state_fd, state_pipe(state));
         for (QmpCommand& command : qmp_load_commands(state_fd.get())) commands.push_back(std::move(command));
     }
     if (auto status = parts_.monitor.call_all(commands, kStartLimit); !status)
@@ -155,7 +173,7 @@ Status MicrovmMachine::load(const SavedFiles& files, AfterLoad after) {
         (void)kill();
         return std::unexpected(error.with("the machine's memory cannot be loaded"));
     }
-    GB_TRY_ASSIGN(UniqueFd fd, open_file(files.state, O_RDONLY));
+    GB_TRY_ASSIGN(UniqueFd fd, state_pipe(files.state));
     if (auto status = parts_.monitor.call_all(qmp_load_commands(fd.get()), kCommandLimit); !status)
         return std::unexpected(explain(status.error()));
     return finish_load(after);

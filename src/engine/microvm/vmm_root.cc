@@ -147,7 +147,7 @@ Result<VmmRoot> prepare_vmm_root(const fs::path& folder, const VmmFiles& files) 
     root.id = parts.identity.id;
     root.version = parts.identity.version;
     root.path = folder / root.id;
-    if (root.version < QemuVersion{8, 2, 0}) root.environment.push_back(fmt::format("LD_PRELOAD={}", kShim));
+    if (!has_readonly_backend(root.version)) root.environment.push_back(fmt::format("LD_PRELOAD={}", kShim));
     if (fs::is_directory(root.path, ec)) return root;
 
     const fs::path temporary = folder / (root.id + ".tmp-" + random_id(8));

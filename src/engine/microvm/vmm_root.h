@@ -22,6 +22,11 @@ struct QemuVersion {
     auto operator<=>(const QemuVersion&) const = default;
     [[nodiscard]] std::string text() const;
 };
+// Its backend of a private memory image can open the file read-only (readonly=on,rom=off). Before, the preloaded library does
+// it; never both.
+constexpr bool has_readonly_backend(const QemuVersion& version) {
+    return version >= QemuVersion{8, 2, 0};
+}
 // From the first line of `qemu --version`; invalid_argument when it is something else.
 Result<QemuVersion> parse_qemu_version(std::string_view output);
 

@@ -20,11 +20,20 @@ TEST(QemuVersion, IsReadFromTheFirstLine) {
     ASSERT_TRUE(debian.has_value());
     EXPECT_EQ(debian->text(), "7.2.22");
     EXPECT_EQ(parse_qemu_version("QEMU emulator version 10.0\n")->text(), "10.0.0");
-    EXPECT_LT(*debian, (QemuVersion{8, 2, 0}));
-    EXPECT_GT((QemuVersion{10, 0, 0}), (QemuVersion{8, 2, 0}));
+    EXPECT_EQ(parse_qemu_version("QEMU emulator version 8.2.2 (Debian 1:8.2.2+ds-0ubuntu1.16)\n")->text(), "8.2.2");
+    EXPECT_EQ(parse_qemu_version("QEMU emulator version 10.0.13 (Debian 1:10.0.13+ds-0+deb13u1)\n")->text(), "10.0.13");
+    EXPECT_EQ(parse_qemu_version("QEMU emulator version 10.2.0-rc1 (v10.2.0-rc1)\n")->text(), "10.2.0");
     for (const char* text :
          {"", "QEMU emulator version ", "QEMU emulator version x.y", "qemu-img version 7.2.22"})
         EXPECT_FALSE(parse_qemu_version(text).has_value()) << text;
+}
+
+TEST(QemuVersion, WhoOpensAnImageReadOnlyItself) {
+    for (const QemuVersion& version : {QemuVersion{7, 2, 22}, QemuVersion{8, 0, 0}, QemuVersion{8, 1, 5}})
+        EXPECT_FALSE(has_readonly_backend(version)) << version.text();
+    for (const QemuVersion& version :
+         {QemuVersion{8, 2, 0}, QemuVersion{8, 2, 2}, QemuVersion{9, 0, 0}, QemuVersion{10, 0, 13}})
+        EXPECT_TRUE(has_readonly_backend(version)) << version.text();
 }
 
 TEST(LoaderList, NamesLibrariesOnce) {

@@ -11,6 +11,7 @@
 #include "guest/init/console.h"
 #include "guest/init/modules.h"
 #include "guest/init/mounts.h"
+#include "guest/init/trial.h"
 
 namespace gb::init {
 namespace {
@@ -42,6 +43,10 @@ Status start() {
         end_machine();
     }
     GB_TRY(load_modules("/modules"));
+    if (has_parameter(command_line, "glovebox.trial")) {
+        GB_TRY(wait_for_disk("/dev/vda"));
+        run_trial("/dev/vda");
+    }
     GB_TRY(mount_root("/dev/vda", "/newroot"));
     GB_TRY(place_programs("/glovebox/bin", "/newroot"));
     GB_TRY(switch_root("/newroot"));

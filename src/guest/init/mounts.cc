@@ -75,7 +75,7 @@ Status mount_kernel_file_systems() {
     return {};
 }
 
-Status mount_root(const fs::path& device, const fs::path& target) {
+Status wait_for_disk(const fs::path& device) {
     const std::int64_t deadline = monotonic_ms() + kDiskLimitMs;
     struct stat st{};
     while (::stat(device.c_str(), &st) != 0) {
@@ -83,6 +83,11 @@ Status mount_root(const fs::path& device, const fs::path& target) {
             return fail(ErrorCode::deadline_exceeded, "no disk " + device.string() + " appeared within 10 min");
         ::usleep(kPollUs);
     }
+    return {};
+}
+
+Status mount_root(const fs::path& device, const fs::path& target) {
+    GB_TRY(wait_for_disk(device));
     // noatime: reading must not write into the overlay.
     return mount_at(device.c_str(), target, "ext4", MS_NOATIME);
 }

@@ -10,7 +10,9 @@ namespace gb::init {
 
 Status mount_kernel_file_systems();  // /proc, /sys, /dev with /dev/pts, /dev/shm and /dev/fd
 
-// Waits for the block device and mounts it, read-write. deadline_exceeded when it does not appear.
+Status wait_for_disk(const std::filesystem::path& device);  // deadline_exceeded when it does not appear
+
+// Waits for the block device and mounts it, read-write.
 Status mount_root(const std::filesystem::path& device, const std::filesystem::path& target);
 
 // <root>/run as a tmpfs, and `programs` copied to a tmpfs of its own at <root>/run/glovebox/bin, read-only
