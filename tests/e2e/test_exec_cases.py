@@ -221,3 +221,24 @@ def test_x30_a_sandbox_that_ends_in_mid_command_is_named_with_the_reason(server)
                                                         "message": "The sandbox was not found"})
         finally:
             sandbox.kill()
+
+
+# What fusermount does, in namespaces of the user's own: /dev/fuse is opened, a file system is mounted, and a request comes.
+MOUNT_FUSE = """
+import ctypes, os, tempfile
+device = os.open("/dev/fuse", os.O_RDWR)
+libc = ctypes.CDLL(None, use_errno=True)
+at = tempfile.mkdtemp()
+options = f"fd={device},rootmode=40000,user_id=0,group_id=0"
+if libc.mount(b"none", at.encode(), b"fuse", 0, options.encode()) != 0:
+    raise OSError(ctypes.get_errno(), "mount")
+request = os.read(device, 1 << 17)
+print(int.from_bytes(request[4:8], "little"))
+"""
+
+
+def test_the_default_user_may_mount_with_fuse(box):
+    assert box.commands.run("stat -c %a /dev/fuse; id -un").stdout == "666\nuser\n"
+    box.files.write("/tmp/mount_fuse.py", MOUNT_FUSE)
+    done = box.commands.run("unshare --user --map-root-user --mount python3 /tmp/mount_fuse.py")
+    assert done.stdout == "26\n"  # FUSE_INIT

@@ -3,12 +3,15 @@
 in test_watch_cases.py, slow transfers in test_time_cases.py."""
 import hashlib
 import io
+import json
 import os
 import socket
+import subprocess
 import uuid
 from urllib.parse import urlencode
 
 import pytest
+from conftest import ROOT, eventually
 from e2b import InvalidArgumentException, Sandbox
 from e2b.exceptions import NotEnoughSpaceException
 from elders import LONG, MIB
@@ -97,6 +100,70 @@ def test_f2_an_empty_file_is_empty_bytes(box, agent, folder):
         status, body, headers = agent.download(path)
         assert (status, body, headers["Content-Length"]) == (200, b"", "0")
     assert box.files.read("/proc/1/status").startswith("Name:")  # says that it is empty and is not
+
+
+# A log that grows, one that is cut whenever it has a MiB, and a file that is written anew all the time, in place.
+RESTLESS = """
+import os, sys, time
+os.chdir(sys.argv[1])
+line = b"%-63d\\n" % 1
+with open("growing", "ab", 0) as growing, open("cut", "wb", 0) as cut:
+    growing.write(line * 8192)
+    for n in range(10**9):
+        growing.write(line * 64)
+        cut.write(line * 1024)
+        if n % 16 == 15:
+            cut.truncate(64)
+            cut.seek(64)
+        with open("rewritten", "wb", 0) as rewritten:
+            rewritten.write(line * (1 + n * 37 % 64))
+        time.sleep(0.01)
+"""
+
+
+def javascript_reads(box, *paths: str) -> list[str]:
+    """The beginnings of the files as e2b from npm reads them."""
+    own = ROOT / "build/npm/node_modules/.bin/node"
+    done = subprocess.run([str(own) if own.exists() else "node", str(ROOT / "tests/e2e/js/odd_files.mjs"), box.sandbox_id, *paths],
+                          capture_output=True, text=True, timeout=600, cwd=ROOT / "build/npm")
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_what_the_kernel_makes_is_read_whole(server, box, agent):
+    """stat says 4096 bytes of a file of /sys, and none of one of /proc."""
+    mtu, version = "/sys/class/net/lo/mtu", "/proc/version"
+    for path in (mtu, version, "/proc/cpuinfo"):
+        expected = box.commands.run(f"cat {path}").stdout
+        for options in ({}, {"gzip": True}):
+            read = box.files.read(path, **options)
+            assert read == expected or path == "/proc/cpuinfo" and read.startswith("processor"), path
+        assert len(b"".join(box.files.read(path, format="stream"))) == len(box.files.read(path, format="bytes")) > 0
+    size = len(box.files.read(mtu))
+    status, body, headers = agent.download(mtu, Range="bytes=1-2")
+    assert (status, body, headers["Content-Range"]) == (206, box.files.read(mtu)[1:3].encode(), f"bytes 1-2/{size}")
+    signed = box.download_url(mtu).split("/files?")[1]
+    at = {"E2b-Sandbox-Id": box.sandbox_id, "E2b-Sandbox-Port": "49983"}
+    assert server.request("GET", f"/files?{signed}", headers=at, key=False)[:2] == (200, int(box.files.read(mtu)))
+    assert javascript_reads(box, mtu, version)[0] == box.files.read(mtu)
+
+
+def test_files_that_change_while_they_are_read_are_read(box, folder):
+    box.files.write(f"{folder}/restless.py", RESTLESS)
+    restless = box.commands.run(f"python3 {folder}/restless.py {folder}", background=True, timeout=0)
+    paths = [f"{folder}/{name}" for name in ("growing", "cut", "rewritten")]
+    try:
+        eventually(lambda: all(box.files.exists(path) for path in paths))
+        for _ in range(5):
+            assert len(box.files.read(paths[0])) >= 8192 * 64
+            for path in paths:
+                read = bytes(box.files.read(path, format="bytes"))
+                assert read.replace(b"\0", b"").strip(b"1 \n") == b"", path
+                box.files.read(path, gzip=True)
+                assert sum(map(len, box.files.read(path, format="stream"))) >= 0
+        assert len(javascript_reads(box, paths[0], paths[0])) == 2
+    finally:
+        restless.kill()
 
 
 def test_f3_bytes_are_not_taken_for_text(box, folder):

@@ -41,12 +41,12 @@ Condition check_conditions(const http::Headers& headers, const FileVersion& vers
     if (const std::string* match = headers.find("If-Match")) {
         if (!names_tag(*match, version.etag, false)) return Condition::failed;
     } else if (const auto since = parse_http_date(headers.get("If-Unmodified-Since"))) {
-        if (version.modified > *since) return Condition::failed;
+        if (version.modified && *version.modified > *since) return Condition::failed;
     }
     if (const std::string* none = headers.find("If-None-Match")) {
         if (names_tag(*none, version.etag, true)) return Condition::not_modified;
     } else if (const auto since = parse_http_date(headers.get("If-Modified-Since"))) {
-        if (version.modified <= *since) return Condition::not_modified;
+        if (version.modified && *version.modified <= *since) return Condition::not_modified;
     }
     return Condition::met;
 }
@@ -55,7 +55,7 @@ bool range_applies(const http::Headers& headers, const FileVersion& version) {
     const std::string* condition = headers.find("If-Range");
     if (condition == nullptr) return true;
     if (const auto date = parse_http_date(*condition)) return version.modified == *date;
-    return *condition == version.etag;  // a weak tag never matches (13.1.5)
+    return !version.etag.empty() && *condition == version.etag;  // a weak tag never matches (13.1.5)
 }
 
 }  // namespace gb::agent

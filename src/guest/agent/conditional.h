@@ -3,6 +3,7 @@
 #pragma once
 
 #include <ctime>
+#include <optional>
 #include <string>
 
 #include <sys/stat.h>
@@ -13,8 +14,8 @@ namespace gb::agent {
 
 // What a request may compare the file with.
 struct FileVersion {
-    std::string etag;  // strong, with its quotes
-    std::time_t modified = 0;
+    std::string etag;                     // strong, with its quotes; empty: nothing tells versions apart
+    std::optional<std::time_t> modified;  // nothing: nobody knows
 };
 // Another file under the same name has another inode, so it has another tag even within one tick of the
 // clock.

@@ -53,5 +53,19 @@ TEST(Conditions, ARangeIsOfTheVersionThatWasMeant) {
     EXPECT_FALSE(range_applies({{"If-Range", "\"x\""}}, kVersion));
 }
 
+// As in /proc: there is something, and nobody knows which version of it.
+TEST(Conditions, WithoutVersionsOnlyExistenceCounts) {
+    const FileVersion none;
+    EXPECT_EQ(check_conditions({{"If-None-Match", "\"\""}}, none), Condition::met);
+    EXPECT_EQ(check_conditions({{"If-None-Match", "*"}}, none), Condition::not_modified);
+    EXPECT_EQ(check_conditions({{"If-Modified-Since", kThen}}, none), Condition::met);
+    EXPECT_EQ(check_conditions({{"If-Unmodified-Since", kThen}}, none), Condition::met);
+    EXPECT_EQ(check_conditions({{"If-Match", "*"}}, none), Condition::met);
+    EXPECT_EQ(check_conditions({{"If-Match", "\"\""}}, none), Condition::failed);
+    EXPECT_TRUE(range_applies({}, none));
+    for (const std::string& condition : {std::string(), std::string("\"\""), kThen})
+        EXPECT_FALSE(range_applies({{"If-Range", condition}}, none));
+}
+
 }  // namespace
 }  // namespace gb::agent

@@ -8,35 +8,11 @@
 #include "base/clock.h"
 #include "base/crypto.h"
 #include "base/file.h"
-#include "guest/agent/agent_test_support.h"
-#include "guest/agent/gzip.h"
+#include "guest/agent/files_http_testing.h"
 #include "base/file_signature.h"
 
 namespace gb::agent {
 namespace {
-
-using http::percent_encode;
-
-std::string files_url(const std::string& path) {
-    return "/files?path=" + percent_encode(path);
-}
-
-TestClient::Response upload(const TestAgent& agent, const std::string& path, std::string_view data,
-                            http::Headers headers = {}) {
-    headers.set("Content-Type", "application/octet-stream");
-    return TestClient(agent).send("POST", files_url(path), std::move(headers), data);
-}
-
-TestClient::Response download(const TestAgent& agent, const std::string& path, http::Headers headers = {}) {
-    return TestClient(agent).send("GET", files_url(path), std::move(headers));
-}
-
-std::string pattern(std::size_t size) {
-    std::string out(size, '\0');
-    std::uint32_t state = 12345;
-    for (char& c : out) c = static_cast<char>((state = state * 1664525 + 1013904223) >> 24);
-    return out;
-}
 
 // F1, F2, F3
 TEST(Files, RoundTripOfManySizes) {

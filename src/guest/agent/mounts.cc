@@ -28,11 +28,20 @@ void mount_once(const std::string& path, const char* type, unsigned long flags, 
 
 }  // namespace
 
+void open_devices(const std::string& folder) {
+    for (const char* name : {"fuse", "net/tun", "vsock"}) {
+        const std::string path = folder + "/" + name;
+        if (::chmod(path.c_str(), 0666) != 0 && errno != ENOENT)
+            log::warn("device not opened", {{"path", path}, {"error", Error::from_errno(errno, "chmod").message}});
+    }
+}
+
 void mount_file_systems(const std::string& state_dir) {
     constexpr unsigned long kPlain = MS_NOSUID | MS_NODEV | MS_NOEXEC;
     mount_once("/proc", "proc", kPlain, nullptr);
     mount_once("/sys", "sysfs", kPlain, nullptr);
     mount_once("/dev", "devtmpfs", MS_NOSUID, "mode=0755");
+    open_devices("/dev");
     mount_once("/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, "gid=5,mode=620,ptmxmode=666");
     mount_once("/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777");
     mount_once("/sys/fs/cgroup", "cgroup2", kPlain, nullptr);

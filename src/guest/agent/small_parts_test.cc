@@ -209,5 +209,21 @@ TEST(Hosts, OneLineOfOurs) {
     EXPECT_EQ(with_host_line("10.0.0.1 x", "a"), "10.0.0.1 x\n127.0.1.1 a # glovebox\n");
 }
 
+TEST(Devices, EverybodysAreOpenedAndNoOthers) {
+    const std::filesystem::path folder = std::filesystem::temp_directory_path() / ("devices-" + random_id(10));
+    std::filesystem::create_directories(folder / "net");
+    for (const char* name : {"fuse", "net/tun", "vda"}) ASSERT_TRUE(write_file_atomic(folder / name, "", 0600));
+    open_devices(folder);
+    const auto mode = [&](const char* name) {
+        struct stat st{};
+        return ::stat((folder / name).c_str(), &st) == 0 ? st.st_mode & 07777 : 0;
+    };
+    EXPECT_EQ(mode("fuse"), 0666U);
+    EXPECT_EQ(mode("net/tun"), 0666U);
+    EXPECT_EQ(mode("vda"), 0600U);
+    EXPECT_FALSE(std::filesystem::exists(folder / "vsock"));
+    std::filesystem::remove_all(folder);
+}
+
 }  // namespace
 }  // namespace gb::agent

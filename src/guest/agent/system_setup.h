@@ -28,6 +28,10 @@ std::string kernel_parameter(std::string_view kernel_command_line, std::string_v
 // mounted already is left alone.
 void mount_file_systems(const std::string& state_dir);
 
+// udev's share of a devtmpfs: the kernel gives these devices to root alone, and what may be done with them it asks
+// elsewhere. Those that are not there are passed over.
+void open_devices(const std::string& folder);
+
 // lo, and eth0 as planned.
 Status set_up_network(const std::optional<NetworkPlan>& plan);
 

@@ -16,6 +16,7 @@
 
 #include "base/file.h"
 #include "guest/agent/entry_info.h"
+#include "guest/agent/file_source.h"
 #include "guest/agent/folders.h"
 #include "guest/agent/paths.h"
 #include "guest/agent/temporary_name.h"
@@ -109,8 +110,8 @@ Status UploadFile::write(std::string_view data) {
 }
 
 Status UploadFile::append_file(const std::string& source) {
-    GB_TRY_ASSIGN(const UniqueFd from, open_file(source, O_RDONLY));
-    const Status copied = append_sparse(from.get(), fd_.get());
+    GB_TRY_ASSIGN(const FileSource from, FileSource::open(source));
+    const Status copied = append_readable(from, fd_.get());
     if (copied) return {};
     if (copied.error().code == ErrorCode::no_space)
         return fail(ErrorCode::no_space, fmt::format("not enough disk space to write '{}'", path_));
