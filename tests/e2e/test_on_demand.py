@@ -26,7 +26,7 @@ class EmptyServer(Server):
             # A lock that no npm can read: a preparation fails at its first step, without the network.
             (folder / "npm/package.json").write_text("{}")
             (folder / "npm/package-lock.json").write_text("broken")
-        super().__init__(*arguments)
+        super().__init__(*arguments, templates=self.templates)
 
     def command(self) -> list[str]:
         return [GLOVEBOX, "serve", "--port", "0", "--data-dir", str(self.data), "--templates-dir", str(self.templates),
