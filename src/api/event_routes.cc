@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What happened to sandboxes, and webhooks that are told of it (contract 7.10).
 #include <algorithm>
+#include <limits>
 
 #include <boost/json.hpp>
 #include <fmt/format.h>
@@ -117,9 +118,11 @@ Handler change_webhook(Services services) {
     return [=](Call& call) -> http::awaitable<Status> {
         GB_CO_TRY_ASSIGN(std::string text, co_await call.exchange.body.read_all(kMaxBody));
         GB_CO_TRY_ASSIGN(Webhook webhook, co_await find_webhook(services, call));
-        const std::string before = webhook.url;
+        const Webhook before = webhook;
         GB_CO_TRY(apply_webhook_request(text, WebhookRequest::change, webhook));
-        if (!services.webhooks_to_private && webhook.url != before)
+        // One that was taken when private addresses were allowed can still be renamed or disabled.
+        const bool begins = webhook.url != before.url || (webhook.enabled && !before.enabled);
+        if (!services.webhooks_to_private && begins)
             GB_CO_TRY(co_await check_webhook_target(webhook.url));
         GB_CO_TRY(co_await offload(services.pool, [&] { return services.store.put_webhook(webhook); }));
         co_return co_await call.exchange.response.send_json(200, json::serialize(webhook_json(webhook)));
@@ -129,11 +132,18 @@ Handler change_webhook(Services services) {
 // Ours: what is on its way or was given up, with the last error.
 Handler list_deliveries(Services services) {
     return [=](Call& call) -> http::awaitable<Status> {
+        constexpr auto kLast = std::numeric_limits<std::int64_t>::max();
         GB_CO_TRY_ASSIGN(const std::size_t limit, page_limit(call.exchange.target));
+        GB_CO_TRY_ASSIGN(const auto before, number_parameter(call.exchange.target, "nextToken", 0, kLast));
         GB_CO_TRY_ASSIGN(Webhook webhook, co_await find_webhook(services, call));
-        GB_CO_TRY_ASSIGN(auto list, co_await offload(services.pool, [&] {
-                             return services.store.deliveries(webhook.id, limit);
+        GB_CO_TRY_ASSIGN(auto list, co_await offload(services.pool, [&] {  // one more says whether there are more
+                             return services.store.deliveries(webhook.id, limit + 1, before.value_or(kLast));
                          }));
+        http::Headers headers{{"Content-Type", "application/json"}};
+        if (list.size() > limit) {
+            list.pop_back();
+            headers.add("X-Next-Token", std::to_string(list.back().place));
+        }
         json::array out;
         for (const DeliveryStatus& delivery : list) {
             json::object row{{"id", delivery.id},
@@ -155,7 +165,7 @@ Handler list_deliveries(Services services) {
             if (delivery.next_ms) row["nextAttemptAt"] = rfc3339(*delivery.next_ms);
             out.push_back(std::move(row));
         }
-        co_return co_await call.exchange.response.send_json(200, json::serialize(out));
+        co_return co_await call.exchange.response.send(200, std::move(headers), json::serialize(out));
     };
 }
 

@@ -135,6 +135,10 @@ Result<ServerPlace> resolve_server(const std::string& text) {
     return out;
 }
 
+std::string page_after(const std::string& path, std::string_view token) {
+    return path + (path.find('?') == std::string::npos ? "?nextToken=" : "&nextToken=") + http::percent_encode(token);
+}
+
 std::string message_of_answer(int status, std::string_view body) {
     boost::system::error_code ec;
     const json::value value = json::parse(body, ec);
@@ -190,8 +194,7 @@ Result<json::value> call_api(const ServerAddress& server, const std::string& met
             for (json::value& item : value.get_array()) all.get_array().push_back(std::move(item));
         const std::string_view token = response.head.headers.get("X-Next-Token");
         if (method != "GET" || token.empty() || !all.is_array()) return all;
-        page = path + (path.find('?') == std::string::npos ? "?nextToken=" : "&nextToken=") +
-               http::percent_encode(token);
+        page = page_after(path, token);
     }
 }
 

@@ -39,6 +39,9 @@ Result<ServerPlace> resolve_server(const std::string& url);
 // What an answer that is no success says, for people.
 std::string message_of_answer(int status, std::string_view body);
 
+// The path of the page that follows one whose answer had this X-Next-Token.
+std::string page_after(const std::string& path, std::string_view token);
+
 // The body of the answer as it came.
 Result<std::string> call_api_text(const ServerAddress& server, const std::string& method,
                                   const std::string& path, const std::string& body = "");

@@ -88,11 +88,7 @@ awaitable<Result<json::array>> JobClient::list(std::string path) {
     json::array out;
     std::string token;
     do {
-        std::string page = path;
-        if (!token.empty())
-            page += (path.find('?') == std::string::npos ? "?nextToken=" : "&nextToken=") +
-                    http::percent_encode(token);
-        GB_CO_TRY_ASSIGN(auto response, co_await ask("GET", std::move(page), ""));
+        GB_CO_TRY_ASSIGN(auto response, co_await ask("GET", token.empty() ? path : page_after(path, token), ""));
         boost::system::error_code ec;
         json::value items = json::parse(response.body, ec);
         if (ec || !items.is_array()) co_return fail(ErrorCode::internal, "the server's answer is no list");

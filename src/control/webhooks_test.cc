@@ -187,7 +187,7 @@ TEST_F(WebhooksTest, WhatFailsForTooLongIsGivenUp) {
     happens("i1");
     until([&] { return waiting().empty(); });
     EXPECT_EQ(requests_.size(), 3U);
-    const auto kept = store_->deliveries("w1", 10);
+    const auto kept = store_->deliveries("w1", 10, INT64_MAX);
     ASSERT_EQ(kept->size(), 1U);
     EXPECT_EQ(kept->at(0).next_ms, std::nullopt);
     EXPECT_EQ(kept->at(0).attempts, 3);

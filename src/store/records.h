@@ -161,6 +161,7 @@ struct Delivery {
 // What became of a delivery so far; those that arrived are forgotten.
 struct DeliveryStatus {
     std::string id;
+    std::int64_t place = 0;  // of its event in the order of events
     std::string event_id, event_type, sandbox_id;
     std::int64_t event_ms = 0;
     int attempts = 0;

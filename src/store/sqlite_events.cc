@@ -181,16 +181,18 @@ Status SqliteStore::postpone_delivery(std::string_view id, std::int64_t tried_ms
     });
 }
 
-Result<std::vector<DeliveryStatus>> SqliteStore::deliveries(std::string_view webhook_id, std::size_t limit) {
+Result<std::vector<DeliveryStatus>> SqliteStore::deliveries(std::string_view webhook_id, std::size_t limit,
+                                                            std::int64_t before) {
     std::vector<DeliveryStatus> out;
     GB_TRY(db_.read("list the deliveries of a webhook", [&](SqliteConnection& db) {
         auto q = db.prepare(
-            "SELECT d.id, e.id, e.type, e.sandbox_id, e.time_ms, d.attempts, d.tried_ms, d.due_ms, d.last_error "
-            "FROM delivery d JOIN event e ON e.sequence = d.event_sequence WHERE d.webhook_id = ? "
-            "ORDER BY d.event_sequence DESC LIMIT ?");
-        SQLite::bind(*q, std::string(webhook_id), static_cast<std::int64_t>(limit));
+            "SELECT d.id, e.id, e.type, e.sandbox_id, e.time_ms, d.attempts, d.tried_ms, d.due_ms, d.last_error, "
+            "d.event_sequence FROM delivery d JOIN event e ON e.sequence = d.event_sequence WHERE d.webhook_id = ? AND "
+            "d.event_sequence < ? ORDER BY d.event_sequence DESC LIMIT ?");
+        SQLite::bind(*q, std::string(webhook_id), before, static_cast<std::int64_t>(limit));
         while (q->executeStep()) {
             DeliveryStatus row{.id = q->getColumn(0).getString(),
+                               .place = q->getColumn(9).getInt64(),
                                .event_id = q->getColumn(1).getString(),
                                .event_type = q->getColumn(2).getString(),
                                .sandbox_id = q->getColumn(3).getString(),

@@ -47,7 +47,8 @@ class SqliteStore final : public Store {
     Status finish_delivery(std::string_view id) override;
     Status postpone_delivery(std::string_view id, std::int64_t tried_ms, std::optional<std::int64_t> due_ms,
                              std::string_view error) override;
-    Result<std::vector<DeliveryStatus>> deliveries(std::string_view webhook_id, std::size_t limit) override;
+    Result<std::vector<DeliveryStatus>> deliveries(std::string_view webhook_id, std::size_t limit,
+                                                   std::int64_t before) override;
     void on_delivery(std::function<void()> callback) override;
 
     Status add_secret(const SecretRecord& secret) override;

@@ -119,8 +119,9 @@ class Store {
     // After a failed attempt, which is counted: to be tried again at `due_ms`, or given up without it.
     virtual Status postpone_delivery(std::string_view id, std::int64_t tried_ms, std::optional<std::int64_t> due_ms,
                                      std::string_view error) = 0;
-    // What is on its way to a webhook or was given up, the newest event first.
-    virtual Result<std::vector<DeliveryStatus>> deliveries(std::string_view webhook_id, std::size_t limit) = 0;
+    // What is on its way to a webhook or was given up, the newest event first, of those at places before `before`.
+    virtual Result<std::vector<DeliveryStatus>> deliveries(std::string_view webhook_id, std::size_t limit,
+                                                           std::int64_t before) = 0;
     // `callback` is called on a thread of the store when there may be something new to deliver. One at a
     // time; an empty one ends it, and is not called any more when this returns.
     virtual void on_delivery(std::function<void()> callback) = 0;

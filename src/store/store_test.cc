@@ -257,7 +257,7 @@ TEST_F(StoreTest, EventsArePagedAndReachTheWebhooksThatWantThem) {
     ASSERT_TRUE(store_->put_webhook(wants));  // keeps what is on its way
     EXPECT_EQ(store_->due_deliveries({.now_ms = 9000})->size(), 4U);
     EXPECT_EQ(store_->webhooks("t1")->at(0).name, "renamed");
-    auto failing = store_->deliveries("w1", 10);
+    auto failing = store_->deliveries("w1", 10, INT64_MAX);
     ASSERT_EQ(failing->size(), 3U);
     EXPECT_EQ(failing->at(0).event_id, "e3");  // the newest first
     EXPECT_EQ(failing->at(0).attempts, 0);
@@ -265,12 +265,21 @@ TEST_F(StoreTest, EventsArePagedAndReachTheWebhooksThatWantThem) {
     EXPECT_EQ(failing->at(2).attempts, 3);
     EXPECT_EQ(failing->at(2).tried_ms, 2500);
     EXPECT_EQ(failing->at(2).next_ms, 9000);
-    EXPECT_EQ(store_->deliveries("w1", 1)->size(), 1U);
+    // In pages, each from where the one before ended.
+    std::vector<std::string> paged;
+    for (std::int64_t before = INT64_MAX;;) {
+        const auto page = store_->deliveries("w1", 1, before);
+        if (page->empty()) break;
+        ASSERT_EQ(page->size(), 1U);
+        paged.push_back(page->front().event_id);
+        before = page->front().place;
+    }
+    EXPECT_EQ(paged, (std::vector<std::string>{"e3", "e2", "e1"}));
     // One that was given up is never due again, and still to be seen.
     ASSERT_TRUE(store_->postpone_delivery(due->at(1).id, 9100, std::nullopt, "refused"));
     EXPECT_EQ(store_->due_deliveries({.now_ms = INT64_MAX - 1})->size(), 3U);
     EXPECT_EQ(*store_->next_delivery_ms(9100), std::nullopt);
-    EXPECT_EQ(store_->deliveries("w1", 10)->at(2).next_ms, std::nullopt);
+    EXPECT_EQ(store_->deliveries("w1", 10, INT64_MAX)->at(2).next_ms, std::nullopt);
     ASSERT_TRUE(store_->remove_webhook("t1", "w1"));
     EXPECT_EQ(store_->due_deliveries({.now_ms = 9000})->size(), 1U);
     EXPECT_FALSE(store_->remove_webhook("t2", "w2"));

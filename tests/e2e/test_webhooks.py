@@ -146,7 +146,18 @@ def test_private_receivers_are_refused_unless_the_operator_allows_them(receiver,
             for method, path in (("POST", "/events/webhooks"), ("PATCH", f"/events/webhooks/{kept}")):
                 status, body, _ = server.request(method, path, hook)
                 assert status == 400 and "allow_private" in body["message"] and "[webhooks]" in body["message"], body
-        # What was taken before goes nowhere, and says so.
+        # What was taken before can be disabled, but not enabled again.
+        assert server.request("PATCH", f"/events/webhooks/{kept}", {"name": "y", "enabled": False})[0] == 200
+        status, body, _ = server.request("PATCH", f"/events/webhooks/{kept}", {"enabled": True})
+        assert status == 400 and "allow_private" in body["message"], body
+        server.stop()
+        config.write_text("[webhooks]\nallow_private = true\n")
+        server.start()
+        assert server.request("PATCH", f"/events/webhooks/{kept}", {"enabled": True})[0] == 200
+        server.stop()
+        config.write_text("")
+        server.start()
+        # It goes nowhere, and says so.
         create(server).kill()
         path = f"/events/webhooks/{kept}/deliveries"
         eventually(lambda: server.request("GET", path)[1][0]["attempts"] > 0)
@@ -155,6 +166,14 @@ def test_private_receivers_are_refused_unless_the_operator_allows_them(receiver,
         assert delivery["eventType"] == "sandbox.lifecycle.created" and SECRET not in json.dumps(delivery)
         table = server.cli("webhook", "deliveries", kept).stdout
         assert "not public" in table and "failing" in table
+        # Pages of the list, one after the other; the command reads them all.
+        create(server).kill()
+        rows = json.loads(server.cli("webhook", "deliveries", kept, "--json").stdout)
+        status, page, headers = server.request("GET", path + "?limit=1")
+        assert status == 200 and [row["id"] for row in page] == [rows[0]["id"]] and len(rows) == 2
+        status, page, headers = server.request("GET", f"{path}?limit=1&nextToken={headers['X-Next-Token']}")
+        assert [row["id"] for row in page] == [rows[1]["id"]] and "X-Next-Token" not in headers
+        assert server.request("GET", path + "?nextToken=x")[0] == 400
         assert not receiver.requests and receiver.url not in server.log()
     finally:
         server.close()
