@@ -228,7 +228,8 @@ awaitable<void> TelemetryCollector::collect_now(SandboxRecord record) {
     GuestPtr guest = guest_of(record);
     const std::int64_t asked_at = monotonic_ms();
     while (guest->busy && guest->failures == 0) co_await guest->done.async_wait(kWait);
-    if (guest->failures == 0 && guest->answered_at < asked_at) co_await collect(guest);
+    // In the same millisecond it may have answered before it was asked.
+    if (guest->failures == 0 && guest->answered_at <= asked_at) co_await collect(guest);
     co_await flush();
 }
 
