@@ -12,10 +12,10 @@
 
 #include "base/clock.h"
 #include "base/crypto.h"
-#include "base/file_signature.h"
 #include "base/log.h"
 #include "http/forward.h"
 #include "http/pass_body.h"
+#include "ingress/signed_url.h"
 
 namespace gb::ingress {
 namespace {
@@ -68,17 +68,9 @@ bool can_be_repeated(const http::Exchange& exchange) {
 bool agent_would_take(const http::Exchange& exchange, const Destination& destination) {
     if (destination.access_token.empty()) return true;
     if (constant_time_equal(exchange.head.headers.get("X-Access-Token"), destination.access_token)) return true;
-    const http::Target& target = exchange.target;
-    const std::string* signature = target.find("signature");
-    if (target.path != "/files" || signature == nullptr) return false;
-    const std::string path = target.get("path"), username = target.get("username");
-    const SignedQuery query{.path = path,
-                            .username = username,
-                            .signature = signature,
-                            .expiration = target.find("signature_expiration")};
-    const FileOperation operation =
-        exchange.head.method == "POST" ? FileOperation::write : FileOperation::read;
-    return check_signature(query, operation, destination.access_token, now_ms() / 1000).has_value();
+    const auto signed_url = signed_request(exchange);
+    return signed_url && check_signature(signed_url->query(), signed_url->operation, destination.access_token,
+                                         now_ms() / 1000);
 }
 
 enum class Outcome { complete, upgraded, no_answer, cut };
