@@ -10,6 +10,8 @@
 #include <boost/json/array.hpp>
 #include <fmt/format.h>
 
+#include "engine/processor.h"
+
 namespace gb::cli {
 namespace json = boost::json;
 namespace {
@@ -77,17 +79,8 @@ void hide(std::string& text, std::string_view what) {
     }
 }
 
-std::string_view field_of(std::string_view text, std::string_view name) {
-    for (std::size_t at = 0; (at = text.find(name, at)) != std::string_view::npos; at += name.size()) {
-        if (at != 0 && text[at - 1] != '\n') continue;
-        std::string_view line = text.substr(at, text.find('\n', at) - at);
-        line.remove_prefix(name.size());
-        if (line.find_first_not_of("\t ") != line.find(':')) continue;
-        line.remove_prefix(std::min(line.size(), line.find(':') + 1));
-        line.remove_prefix(std::min(line.size(), line.find_first_not_of(' ')));
-        return line;
-    }
-    return {};
+std::string_view field_of(std::string_view cpuinfo, std::string_view name) {
+    return engine::cpuinfo_field(cpuinfo, name).value_or(std::string_view());
 }
 
 const char* outcome_name(TrialStep::Outcome outcome) {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <charconv>
 #include <iterator>
-#include <optional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -14,8 +13,17 @@
 namespace gb::engine {
 namespace {
 
+std::optional<int> number(std::optional<std::string_view> text) {
+    int out = 0;
+    if (!text) return std::nullopt;
+    const auto [end, ec] = std::from_chars(text->data(), text->data() + text->size(), out);
+    return ec == std::errc() && end == text->data() + text->size() ? std::optional(out) : std::nullopt;
+}
+
+}  // namespace
+
 // "cpu family\t: 26" of the first processor.
-std::optional<std::string_view> field(std::string_view text, std::string_view name) {
+std::optional<std::string_view> cpuinfo_field(std::string_view text, std::string_view name) {
     while (!text.empty()) {
         const std::string_view line = text.substr(0, text.find('\n'));
         if (line.empty()) break;  // the end of the first processor
@@ -30,19 +38,10 @@ std::optional<std::string_view> field(std::string_view text, std::string_view na
     return std::nullopt;
 }
 
-std::optional<int> number(std::optional<std::string_view> text) {
-    int out = 0;
-    if (!text) return std::nullopt;
-    const auto [end, ec] = std::from_chars(text->data(), text->data() + text->size(), out);
-    return ec == std::errc() && end == text->data() + text->size() ? std::optional(out) : std::nullopt;
-}
-
-}  // namespace
-
 Result<Processor> parse_cpuinfo(std::string_view text) {
-    const auto vendor = field(text, "vendor_id"), name = field(text, "model name"),
-               flags = field(text, "flags");
-    const auto family = number(field(text, "cpu family")), model = number(field(text, "model"));
+    const auto vendor = cpuinfo_field(text, "vendor_id"), name = cpuinfo_field(text, "model name"),
+               flags = cpuinfo_field(text, "flags");
+    const auto family = number(cpuinfo_field(text, "cpu family")), model = number(cpuinfo_field(text, "model"));
     if (!vendor || !name || !flags || !family || !model)
         return fail(ErrorCode::data_loss, "/proc/cpuinfo does not say what the processor is");
     Processor out{std::string(*vendor), *family, *model, std::string(*name), {}};

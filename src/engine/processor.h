@@ -2,6 +2,7 @@
 // The processor of a host, as far as a machine that was captured on it depends on it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,9 @@ struct Processor {
     std::vector<std::string> flags;  // what it can do, in the kernel's words; sorted, each once
     bool operator==(const Processor&) const = default;
 };
+
+// A field of the first processor of /proc/cpuinfo, such as "model name"; nothing when it is not there. Pure.
+std::optional<std::string_view> cpuinfo_field(std::string_view text, std::string_view name);
 
 // The first processor of /proc/cpuinfo, proc(5). data_loss when it does not say all of that. Pure.
 Result<Processor> parse_cpuinfo(std::string_view text);

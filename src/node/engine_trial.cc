@@ -16,6 +16,7 @@
 #include "image/initramfs.h"
 #include "image/kernel.h"
 #include "net/address_block.h"
+#include "node/guest_link.h"
 
 namespace gb {
 namespace fs = std::filesystem;
@@ -24,7 +25,8 @@ namespace {
 constexpr unsigned kMemoryMib = 256;
 constexpr std::uint64_t kDiskBytes = 1 << 20;
 constexpr std::uint64_t kSomeRounds = 3;   // in which the guest changes what has to be saved
-constexpr std::int64_t kLimitMs = 240'000;  // decides only when something is broken
+// A guest that tells of no round for so long although it has a processor is broken.
+constexpr Patience kRoundLimit{std::chrono::minutes(4), std::chrono::minutes(30)};
 constexpr useconds_t kLookEveryUs = 1'000;
 constexpr std::size_t kFirstUser = 4080;  // of machine_uid(); no machine of this instance has a slot
 
@@ -38,7 +40,8 @@ bool take_number(std::string_view& text, Number& out) {
 
 // Waits until the guest has told of a round after `round`, and that all is well.
 Result<TrialRounds> wait_for_round(const engine::Machine& machine, std::uint64_t round) {
-    const std::int64_t deadline = monotonic_ms() + kLimitMs;
+    StallLimit limit(kRoundLimit);
+    const Signs signs = machine_signs(machine);
     for (;;) {
         const bool alive = machine.alive();
         const auto rounds = parse_trial_rounds(machine.console_tail());
@@ -50,9 +53,9 @@ Result<TrialRounds> wait_for_round(const engine::Machine& machine, std::uint64_t
         if (!alive)
             return fail(ErrorCode::unavailable, fmt::format("the machine ended; QEMU printed: {}; its console: {}",
                                                             machine.vmm_log(), console));
-        if (monotonic_ms() >= deadline)
-            return fail(ErrorCode::deadline_exceeded,
-                        fmt::format("the guest says nothing more; its console ends with: {}", console));
+        GB_TRY(signs(limit));
+        if (limit.over())
+            return limit.error(fmt::format("the guest's next round (its console ends with: {})", console));
         ::usleep(kLookEveryUs);
     }
 }
