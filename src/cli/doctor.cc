@@ -308,10 +308,8 @@ void add_doctor(CLI::App& app, Action& run) {
     command->add_flag("--json", options->json, "As JSON");
     command->add_flag("--engine", options->engine,
                       "Boot, capture, restore, pause, resume and fork a small machine, and print a report of it");
-    command->callback([&run, &app, options] {
-        run = [&app, options] {
-            return options->engine ? doctor_engine(options->node, app.version(), options->json) : doctor(*options);
-        };
+    command->callback([&run, options] {
+        run = [options] { return options->engine ? doctor_engine(options->node, options->json) : doctor(*options); };
     });
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/host_memory.h"
+#include "base/version.h"
 #include "cli/engine_report.h"
 #include "cli/progress.h"
 #include "engine/cgroup.h"
@@ -40,10 +41,10 @@ std::string cgroup_state() {
     return out;
 }
 
-EngineHost look(const std::string& version, const utsname& names) {
+EngineHost look(const utsname& names) {
     EngineHost host;
     const std::string cpuinfo = read_file("/proc/cpuinfo").value_or("");
-    host.version = version;
+    host.version = version();
     host.distribution = distribution_of(read_file("/etc/os-release").value_or(""));
     host.kernel = fmt::format("{} {}", names.release, names.machine);
     host.processor = processor_of(cpuinfo);
@@ -56,11 +57,11 @@ EngineHost look(const std::string& version, const utsname& names) {
 
 }  // namespace
 
-int doctor_engine(const NodeOptions& options, const std::string& version, bool json) {
+int doctor_engine(const NodeOptions& options, bool json) {
     utsname names{};
     ::uname(&names);
     const std::array<std::string, 2> secret{names.nodename, names.domainname};
-    const EngineHost host = look(version, names);
+    const EngineHost host = look(names);
     EngineTrial trial;
     {
         ProgressLine line("engine");

@@ -2,13 +2,11 @@
 // `glovebox doctor --engine`.
 #pragma once
 
-#include <string>
-
 #include "node/machinery.h"
 
 namespace gb::cli {
 
 // Tries this host's engine and prints the report; the exit code of the command.
-int doctor_engine(const NodeOptions& options, const std::string& version, bool json);
+int doctor_engine(const NodeOptions& options, bool json);
 
 }  // namespace gb::cli

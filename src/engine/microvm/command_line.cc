@@ -98,8 +98,9 @@ Result<std::vector<std::string>> qemu_command_line(const MachineSpec& spec,
     add({"-object", memory_option(spec, options)});
     add({"-L", kJailRoms, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"});
     add({"-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"});
-    // Without the configuration section a state saved outside the ordinary migration stream can be loaded.
-    add({"-global", "migration.send-configuration=off", "-global", "virtio-mmio.force-legacy=false"});
+    add({"-global", "virtio-mmio.force-legacy=false"});
+    // A state that was saved outside the ordinary migration stream has no configuration section; device_state.h.
+    if (options.incoming) add({"-global", "migration.send-configuration=off"});
     // A socket that listens takes one client after the other: the monitor outlives the server. It must not
     // wait for one.
     add({"-chardev",

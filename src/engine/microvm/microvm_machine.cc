@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/process_watch.h"
+#include "engine/microvm/device_state.h"
 
 namespace gb::engine {
 namespace json = boost::json;
@@ -75,6 +76,8 @@ Result<std::string> read_until_end(int fd, const Patience& patience, const Signs
 // a descriptor.
 Result<UniqueFd> state_pipe(const std::filesystem::path& path) {
     GB_TRY_ASSIGN(const std::string state, read_file(path));
+    // QEMU would wait at an empty pipe for ever.
+    if (state.empty()) return fail(ErrorCode::data_loss, fmt::format("the state {} is empty", path.string()));
     if (state.size() > kMaxStateBytes)
         return fail(ErrorCode::too_large, fmt::format("{} is too large for a state", path.string()));
     // QEMU waits for bytes, and an empty pipe only hangs up. A file has an end that it reads, and says so.
@@ -175,8 +178,12 @@ Status MicrovmMachine::load(const SavedFiles& files, AfterLoad after) {
         (void)kill();
         return std::unexpected(error.with("the machine's memory cannot be loaded"));
     }
-    GB_TRY_ASSIGN(UniqueFd fd, state_pipe(files.state));
-    if (auto status = parts_.monitor.call_all(qmp_load_commands(fd.get()), kCommandLimit); !status)
+    auto state = state_pipe(files.state);
+    if (!state) {
+        (void)kill();
+        return std::unexpected(state.error());
+    }
+    if (auto status = parts_.monitor.call_all(qmp_load_commands(state->get()), kCommandLimit); !status)
         return std::unexpected(explain(status.error()));
     return finish_load(after);
 }
@@ -239,7 +246,7 @@ Result<std::string> MicrovmMachine::save_state() {
         GB_TRY_ASSIGN(json::object event, parts_.monitor.wait_event("MIGRATION", kCommandLimit));
         const json::value* status = event.if_contains("status");
         if (status == nullptr || !status->is_string()) continue;
-        if (status->get_string() == "completed") return state;
+        if (status->get_string() == "completed") return without_configuration(state);
         if (status->get_string() == "failed")
             return fail(ErrorCode::internal, "QEMU could not save its state");
     }

@@ -128,7 +128,7 @@ TEST_F(MicrovmTest, BadStateIsAnErrorAndLeavesNothing) {
     std::string flipped = good;
     for (std::size_t i = 0; i < 64; ++i) flipped[i] ^= 0x5a;
     for (const std::string& bad :
-         {std::string(), std::string("nonsense"), good.substr(0, good.size() / 2), flipped}) {
+         {std::string("nonsense"), good.substr(0, good.size() / 2), flipped}) {
         ASSERT_OK(write_file_atomic(bench_->file("bad.bin"), bad));
         auto machine =
             bench_->engine().restore(bench_->sandbox_spec("bad"), bench_->file("bad.bin"), AfterLoad::run);
@@ -142,6 +142,11 @@ TEST_F(MicrovmTest, BadStateIsAnErrorAndLeavesNothing) {
                   .error()
                   .code,
               ErrorCode::not_found);
+    ASSERT_OK(write_file_atomic(bench_->file("empty.bin"), ""));
+    const auto empty =
+        bench_->engine().restore(bench_->sandbox_spec("bad"), bench_->file("empty.bin"), AfterLoad::run);
+    ASSERT_FALSE(empty.has_value());
+    EXPECT_EQ(empty.error().code, ErrorCode::data_loss) << empty.error().message;
     EXPECT_TRUE(list_cgroups(bench_->options().cgroups, bench_->options().instance).empty());
 }
 
