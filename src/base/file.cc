@@ -107,6 +107,10 @@ ssize_t copy_through_memory(int in, off_t& in_offset, int out, off_t& out_offset
     return written;
 }
 
+std::unexpected<Error> became_shorter() {
+    return fail(ErrorCode::aborted, "copy: the source has become shorter");
+}
+
 }  // namespace
 
 Status append_sparse(int in, int out) {
@@ -120,6 +124,7 @@ Status append_sparse(int in, int out) {
         if (data < 0 && errno == ENXIO) break;  // only a hole is left
         if (data < 0) return fail_errno("seek");
         const off_t hole = ::lseek(in, data, SEEK_HOLE);
+        if (hole < 0 && errno == ENXIO) return became_shorter();
         if (hole < 0) return fail_errno("seek");
         off_t in_offset = data;
         off_t out_offset = base + data;
@@ -129,10 +134,15 @@ Status append_sparse(int in, int out) {
             if (n < 0 && (errno == EXDEV || errno == EINVAL || errno == EOPNOTSUPP || errno == ENOSYS))
                 n = copy_through_memory(in, in_offset, out, out_offset, hole - in_offset);
             if (n < 0) return fail_errno("copy");
-            if (n == 0) return fail(ErrorCode::aborted, "copy: the source has become shorter");
+            if (n == 0) return became_shorter();
         }
         position = hole;
     }
+    // What is behind the end of a file that was cut meanwhile looks like a hole of it. Without this the copy would
+    // be padded with zeros, for a caller that may remove the original next.
+    struct stat now{};
+    if (::fstat(in, &now) != 0) return fail_errno("stat");
+    if (now.st_size < from.st_size) return became_shorter();
     return {};
 }
 

@@ -31,6 +31,7 @@ Status sync_path(const std::filesystem::path& path);
 Status remove_tree(const std::filesystem::path& path);
 
 // Appends what is in the regular file `in` to the regular file `out`, keeping holes. Moves no file offset of `out`.
+// aborted when `in` is cut meanwhile: nothing is made up for what has gone.
 Status append_sparse(int in, int out);
 
 // Copies a file keeping holes, by reflink where the file system can.

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/file.h"
 
+#include <atomic>
+#include <thread>
+
 #include <sys/stat.h>
 
 #include <fcntl.h>
@@ -64,6 +67,52 @@ TEST_F(FileTest, AppendedFilesKeepTheirHolesAndPlaces) {
     struct stat st{};
     ASSERT_EQ(::fstat(out->get(), &st), 0);
     EXPECT_LT(st.st_blocks * 512, 1 << 20);
+}
+
+// Zeros for what has gone would pass for the file; whoever moves it removes the original next.
+TEST_F(FileTest, ACopyOfAFileThatIsCutFails) {
+    constexpr off_t kStep = 8192, kSize = 4000 * kStep;
+    for (int i = 0; i < 5; ++i) {
+        auto in = open_file(dir_ / "a", O_RDWR | O_CREAT | O_TRUNC, 0600);
+        auto out = open_file(dir_ / "b", O_RDWR | O_CREAT | O_TRUNC, 0600);
+        ASSERT_TRUE(in && out);
+        // Every other block is a hole: the copy is at its search for data most of the time.
+        for (off_t at = 0; at < kSize; at += kStep) ASSERT_EQ(::pwrite(in->get(), "data", 4, at), 4);
+        const auto blocks = [](int fd) {
+            struct stat st{};
+            return ::fstat(fd, &st) == 0 ? st.st_blocks : -1;
+        };
+        std::atomic<bool> copied = false;
+        std::jthread cutter([&] {
+            while (!copied && blocks(out->get()) == 0) {
+            }
+            if (!copied) EXPECT_EQ(::ftruncate(in->get(), kStep), 0);
+        });
+        const Status done = append_sparse(in->get(), out->get());
+        copied = true;
+        cutter.join();
+        if (done)
+            EXPECT_GE(blocks(out->get()), kSize / kStep * 8);  // it was too fast for the cutter
+        else
+            EXPECT_EQ(done.error().code, ErrorCode::aborted) << done.error().message;
+    }
+}
+
+TEST_F(FileTest, AGrowingFileIsCopiedAsFarAsItWas) {
+    ASSERT_TRUE(write_file_atomic(dir_ / "a", std::string(300'000, 'x')));
+    std::atomic<bool> stop = false;
+    std::jthread writer([&] {
+        auto fd = open_file(dir_ / "a", O_WRONLY | O_APPEND);
+        const std::string more(10'000, 'x');
+        for (int i = 0; i < 300 && !stop; ++i) (void)write_all(fd->get(), more);
+    });
+    for (int i = 0; i < 5; ++i) {
+        ASSERT_TRUE(copy_file_sparse(dir_ / "a", dir_ / "b"));
+        const std::string copy = read_file(dir_ / "b").value();
+        EXPECT_GE(copy.size(), 300'000U);
+        EXPECT_EQ(copy.find_first_not_of('x'), std::string::npos);
+    }
+    stop = true;
 }
 
 TEST_F(FileTest, CopyWorksBetweenFileSystems) {

@@ -325,5 +325,11 @@ TEST_F(Filesystem, MoveAndRemove) {
     EXPECT_EQ(remove("/"), 400);
 }
 
+// It stays where it is, but what was made of it is all of it, although stat says that it is empty.
+TEST_F(Filesystem, AMoveCopiesWhatCanBeRead) {
+    EXPECT_NE(move("/proc/version", folder_.path("version")), 200);
+    EXPECT_EQ(read_file(folder_.path("version")).value_or(""), read_file("/proc/version").value());
+}
+
 }  // namespace
 }  // namespace gb::agent

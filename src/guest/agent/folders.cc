@@ -9,11 +9,13 @@
 #include <sys/stat.h>
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "guest/agent/entry_info.h"
+#include "guest/agent/file_source.h"
 #include "guest/agent/paths.h"
 #include "guest/agent/temporary_name.h"
 
@@ -104,6 +106,18 @@ Result<std::vector<filesystem::EntryInfo>> list_folder(const std::string& path, 
     return out;
 }
 
+namespace {
+
+// The original is removed afterwards, so what stat says about its length is believed only of a local file system.
+Status copy_whole(const std::string& source, const std::string& copy, unsigned mode) {
+    GB_TRY_ASSIGN(const FileSource from, FileSource::open(source));
+    if (from.lengths == Lengths::exact) return copy_file_sparse(source, copy, mode);
+    GB_TRY_ASSIGN(const UniqueFd to, open_file(copy, O_WRONLY | O_CREAT | O_TRUNC, mode));
+    return append_readable(from, to.get());
+}
+
+}  // namespace
+
 Status move_entry(const std::string& source, const std::string& destination, const User& owner) {
     struct stat st{};
     if (::lstat(source.c_str(), &st) != 0) {
@@ -125,7 +139,7 @@ Status move_entry(const std::string& source, const std::string& destination, con
     const bool is_new = ::lstat(destination.c_str(), &there) != 0;
     const std::string temporary = join_path(parent_path(destination), temporary_name(is_new));
     const auto copy = [&]() -> Status {
-        GB_TRY(copy_file_sparse(source, temporary, st.st_mode & 07777));
+        GB_TRY(copy_whole(source, temporary, st.st_mode & 07777));
         if (::lchown(temporary.c_str(), st.st_uid, st.st_gid) != 0) return fail_errno(what);
         if (::chmod(temporary.c_str(), st.st_mode & 07777) != 0) return fail_errno(what);
         if (::rename(temporary.c_str(), destination.c_str()) != 0) return fail_errno(what);
