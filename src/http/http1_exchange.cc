@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::uint64_t kFilePiece = 1 << 20;
 constexpr std::size_t kReadAhead = 64 * 1024;
+constexpr std::string_view kLastChunk = "0\r\n\r\n";
 constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
 
 Error broken(const boost::system::error_code& ec) {
@@ -74,14 +75,39 @@ awaitable<Status> Http1Exchange::write(std::string_view piece) {
         *left_ -= piece.size();
         co_return co_await raw(piece);
     }
-    if (request_.version < 11)
-        co_return co_await raw(piece);  // HTTP/1.0: the end of the connection ends the body
-    std::string size = fmt::format("{:x}\r\n", piece.size());
-    std::array<asio::const_buffer, 3> parts{asio::buffer(size), asio::buffer(piece.data(), piece.size()),
-                                            asio::buffer("\r\n", 2)};
+    if (!is_chunked()) co_return co_await raw(piece);
+    co_return co_await write_chunk({}, piece, {});
+}
+
+// Not with HTTP/1.0, where the end of the connection ends the body.
+bool Http1Exchange::is_chunked() const {
+    return !left_ && request_.version >= 11;
+}
+
+awaitable<Status> Http1Exchange::write_chunk(std::string_view before, std::string_view piece,
+                                             std::string_view behind) {
+    const std::string front = fmt::format("{}{:x}\r\n", before, piece.size());
+    const std::string back = fmt::format("\r\n{}", behind);
+    std::array<asio::const_buffer, 3> parts{asio::buffer(front), asio::buffer(piece.data(), piece.size()),
+                                            asio::buffer(back)};
     auto [ec, n] = co_await stream_->write(parts);
     if (ec) co_return std::unexpected(fail_write(ec));
     co_return Status{};
+}
+
+awaitable<Status> Http1Exchange::start_with(int status, Headers headers, std::string_view first) {
+    if (first.empty() || request_.is_head || bodiless(status))
+        co_return co_await start(status, std::move(headers), {});
+    GB_CO_TRY_ASSIGN(const std::string head, open_head(status, std::move(headers), {}));
+    if (is_chunked()) co_return co_await write_chunk(head, first, {});
+    co_return co_await raw(head + std::string(first));
+}
+
+awaitable<Status> Http1Exchange::finish_with(std::string_view last) {
+    if (!started_ || finished_ || last.empty() || request_.is_head || !is_chunked())
+        co_return co_await ResponseWriter::finish_with(last);
+    finished_ = true;
+    co_return co_await write_chunk({}, last, kLastChunk);
 }
 
 awaitable<Status> Http1Exchange::write_file(int fd, std::uint64_t length) {
@@ -165,7 +191,7 @@ awaitable<Status> Http1Exchange::finish() {
         must_close_ = true;
         co_return Status{};
     }
-    co_return co_await raw("0\r\n\r\n");
+    co_return co_await raw(kLastChunk);
 }
 
 awaitable<Result<std::shared_ptr<Stream>>> Http1Exchange::upgrade(ResponseHead head, std::string& early) {

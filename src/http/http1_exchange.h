@@ -29,6 +29,8 @@ class Http1Exchange final : public BodyReader, public ResponseWriter {
     awaitable<Status> send(int status, Headers headers, std::string_view body) override;
     awaitable<Status> start(int status, Headers headers, std::optional<std::uint64_t> length) override;
     awaitable<Status> write(std::string_view piece) override;
+    awaitable<Status> start_with(int status, Headers headers, std::string_view first) override;
+    awaitable<Status> finish_with(std::string_view last) override;
     awaitable<Status> write_file(int fd, std::uint64_t length) override;
     awaitable<Result<std::uint64_t>> write_from(tcp::socket& from, std::uint64_t most) override;
     awaitable<Status> finish() override;
@@ -46,6 +48,8 @@ class Http1Exchange final : public BodyReader, public ResponseWriter {
     Result<std::string> open_head(int status, Headers headers, std::optional<std::uint64_t> length);
     Error fail_write(const boost::system::error_code& ec);
     awaitable<Status> raw(std::string_view bytes);
+    [[nodiscard]] bool is_chunked() const;
+    awaitable<Status> write_chunk(std::string_view before, std::string_view piece, std::string_view behind);
     awaitable<Status> send_file(int fd, std::uint64_t length);
     awaitable<Status> copy_file(int fd, std::uint64_t length);
     std::unexpected<Error> file_ended(ssize_t got);

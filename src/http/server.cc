@@ -31,6 +31,16 @@ awaitable<Result<std::string>> BodyReader::read_all(std::size_t limit) {
     }
 }
 
+awaitable<Status> ResponseWriter::start_with(int status, Headers headers, std::string_view first) {
+    GB_CO_TRY(co_await start(status, std::move(headers)));
+    co_return co_await write(first);
+}
+
+awaitable<Status> ResponseWriter::finish_with(std::string_view last) {
+    GB_CO_TRY(co_await write(last));
+    co_return co_await finish();
+}
+
 awaitable<Result<std::uint64_t>> ResponseWriter::write_from(tcp::socket&, std::uint64_t) {
     co_return 0;
 }

@@ -49,6 +49,10 @@ class ResponseWriter {
     virtual awaitable<Status> start(int status, Headers headers,
                                     std::optional<std::uint64_t> length = {}) = 0;
     virtual awaitable<Status> write(std::string_view piece) = 0;
+    // start() without a length and write(), and write() and finish(), where possible as one packet: a short answer
+    // that is streamed is mostly packets, which are what costs in a virtual machine.
+    virtual awaitable<Status> start_with(int status, Headers headers, std::string_view first);
+    virtual awaitable<Status> finish_with(std::string_view last);
     // The next `length` bytes of a file that sendfile(2) can read, from its offset; only for a body of known
     // length. aborted when the file ends early; then the answer is cut.
     virtual awaitable<Status> write_file(int fd, std::uint64_t length) = 0;

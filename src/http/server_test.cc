@@ -129,6 +129,62 @@ TEST_F(ServerTest, FirstPieceOfAStreamPassesAtOnce) {
     });
 }
 
+// A connection on which one request comes, and which notes what is written at once.
+class NotedStream final : public Stream {
+  public:
+    NotedStream(const asio::any_io_executor& executor, std::string request)
+        : socket_(executor), request_(std::move(request)) {}
+    Io read_some(asio::mutable_buffer room) override {
+        const std::size_t n = asio::buffer_copy(room, asio::buffer(request_));
+        request_.erase(0, n);
+        co_return std::tuple(n > 0 ? boost::system::error_code() : asio::error::eof, n);
+    }
+    Io write(asio::const_buffer bytes) override { return write(std::span(&bytes, 1)); }
+    Io write(std::span<const asio::const_buffer> pieces) override {
+        std::string& all = writes.emplace_back();
+        for (const asio::const_buffer& piece : pieces) all.append(static_cast<const char*>(piece.data()), piece.size());
+        return done(all.size());
+    }
+    awaitable<void> shutdown_send() override { co_return; }
+    void close() override {}
+    [[nodiscard]] bool quiet() override { return true; }
+    tcp::socket& socket() override { return socket_; }
+    [[nodiscard]] bool plain() const override { return true; }
+
+    std::vector<std::string> writes;
+
+  private:
+    static Io done(std::size_t n) { co_return std::tuple(boost::system::error_code(), n); }
+
+    tcp::socket socket_;
+    std::string request_;
+};
+
+TEST_F(ServerTest, AShortStreamIsAsManyWritesAsItHasMoments) {
+    start([](Exchange& exchange) -> awaitable<void> {
+        co_await exchange.response.start_with(200, {}, "first");
+        co_await exchange.response.finish_with("last");
+    });
+    const auto answer = [&](const std::string& request) {
+        auto stream = std::make_shared<NotedStream>(io_.get_executor(), request);
+        asio::co_spawn(io_, server_->serve(stream, {}), asio::detached);
+        io_.poll();
+        io_.restart();
+        return stream->writes;
+    };
+    const auto chunked = answer("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    ASSERT_EQ(chunked.size(), 2U);
+    EXPECT_TRUE(chunked[0].ends_with("\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n")) << chunked[0];
+    EXPECT_EQ(chunked[1], "4\r\nlast\r\n0\r\n\r\n");
+    const auto plain = answer("GET / HTTP/1.0\r\nHost: x\r\n\r\n");
+    ASSERT_EQ(plain.size(), 2U);
+    EXPECT_TRUE(plain[0].ends_with("\r\nConnection: close\r\n\r\nfirst")) << plain[0];
+    EXPECT_EQ(plain[1], "last");
+    const auto head = answer("HEAD / HTTP/1.1\r\nHost: x\r\n\r\n");
+    ASSERT_EQ(head.size(), 1U);
+    EXPECT_TRUE(head[0].ends_with("\r\n\r\n")) << head[0];
+}
+
 TEST_F(ServerTest, ExpectContinueIsAnsweredWhenTheBodyIsWanted) {
     start(echo);
     run([&]() -> awaitable<void> {

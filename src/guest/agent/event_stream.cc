@@ -107,8 +107,7 @@ class Follower {
                 fill(*message.mutable_event(), *end);
                 writer_.add_frame(frames, message);
             }
-            if (!frames.empty() && !co_await writer_.write(frames)) co_return false;
-            co_await writer_.end(in_time ? Status() : Status(std::unexpected(kDeadline)));
+            co_await writer_.end(in_time ? Status() : Status(std::unexpected(kDeadline)), std::move(frames));
             co_return false;
         }
         const Status written = co_await writer_.write(frames);

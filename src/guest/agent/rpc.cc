@@ -194,17 +194,12 @@ void StreamWriter::add_encoded(std::string& frames, std::string_view message) co
         frames += http::envelope(0, message);
 }
 
-awaitable<Status> StreamWriter::open() {
-    if (exchange_.response.started()) co_return Status{};
+awaitable<Status> StreamWriter::write(std::string_view frames) {
+    if (exchange_.response.started()) co_return co_await exchange_.response.write(frames);
     http::Headers headers = reply_headers(exchange_, content_type(encoding_, true));
     headers.add("Cache-Control", "no-store");
     if (zipped_) headers.add("Connect-Content-Encoding", "gzip");
-    co_return co_await exchange_.response.start(200, std::move(headers));
-}
-
-awaitable<Status> StreamWriter::write(std::string_view frames) {
-    GB_CO_TRY(co_await open());
-    co_return co_await exchange_.response.write(frames);
+    co_return co_await exchange_.response.start_with(200, std::move(headers), frames);
 }
 
 awaitable<Status> StreamWriter::send(const google::protobuf::Message& message) {
@@ -213,10 +208,13 @@ awaitable<Status> StreamWriter::send(const google::protobuf::Message& message) {
     co_return co_await write(frames);
 }
 
-awaitable<void> StreamWriter::end(Status status) {
-    const std::string frame = status ? http::end_stream() : http::end_stream(status.error());
-    if (const Status written = co_await write(frame); !written) co_return;
-    co_await exchange_.response.finish();
+awaitable<void> StreamWriter::end(Status status, std::string frames) {
+    frames += status ? http::end_stream() : http::end_stream(status.error());
+    if (exchange_.response.started()) {
+        co_await exchange_.response.finish_with(frames);
+    } else if (co_await write(frames)) {
+        co_await exchange_.response.finish();
+    }
 }
 
 std::optional<std::chrono::milliseconds> call_timeout(const http::Headers& headers) {

@@ -97,12 +97,11 @@ class StreamWriter {
     [[nodiscard]] Encoding encoding() const { return encoding_; }
     awaitable<Status> write(std::string_view frames);
     awaitable<Status> send(const google::protobuf::Message& message);
-    awaitable<void> end(Status status);
+    // `frames` go out in the same write, before the frame that ends the stream.
+    awaitable<void> end(Status status, std::string frames = {});
     [[nodiscard]] Exchange& exchange() { return exchange_; }
 
   private:
-    awaitable<Status> open();
-
     Exchange& exchange_;
     Encoding encoding_;
     bool zipped_;  // the client can unpack messages
