@@ -3,7 +3,7 @@
 medians with the 99th percentile where there are enough of them. The machine is shared: read the ratios, not the times.
 
     bench.py [RUNS] [AREA...]      15 runs of every area unless told; areas: memory, create, commands, agent, control,
-                                   pause, egress, interpreter; interpreter:PART,PART for some of its parts
+                                   pause, restart, egress, interpreter; interpreter:PART,PART for some of its parts
 """
 import json
 import os
@@ -25,6 +25,7 @@ from egress import bench_egress  # noqa: E402
 from interpreter import bench_interpreter  # noqa: E402
 from measure import show, timed  # noqa: E402
 from pool import bench_pool  # noqa: E402
+from restart import bench_restart  # noqa: E402
 
 RUNS = int(sys.argv[1]) if len(sys.argv) > 1 else 15
 
@@ -155,6 +156,7 @@ def main() -> None:
             "agent": lambda: bench_agent(server, RUNS, vmm_of),
             "control": lambda: bench_control(RUNS),
             "pause": bench_pause_and_copies,
+            "restart": lambda: bench_restart(RUNS),
             "egress": lambda: bench_egress(server, RUNS),
             "interpreter": lambda: bench_interpreter(server, RUNS, vmm_of),
         }

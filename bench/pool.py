@@ -17,18 +17,23 @@ from measure import percentile, show, timed
 BURST = 20
 
 
-def start_echo(server: Server, sandbox: dict) -> None:
-    """Returns at the first output of `echo hi`."""
+def request_start(server: Server, sandbox: dict, command: str, arguments: list[str]) -> tuple:
+    """The connection, to be closed, and the answer, which is followed by what the command prints."""
     host, port = server.url.removeprefix("http://").split(":")
-    message = json.dumps({"process": {"cmd": "/bin/bash", "args": ["-l", "-c", "echo hi"]}, "stdin": False}).encode()
+    message = json.dumps({"process": {"cmd": command, "args": arguments}, "stdin": False}).encode()
     headers = {"Content-Type": "application/connect+json", "Connect-Protocol-Version": "1",
                "Authorization": "Basic " + base64.b64encode(b"user:").decode(),
                "E2b-Sandbox-Id": sandbox["sandboxID"], "E2b-Sandbox-Port": "49983",
                "X-Access-Token": sandbox.get("envdAccessToken") or ""}
     connection = http.client.HTTPConnection(host, int(port), timeout=60)
+    connection.request("POST", "/process.Process/Start", struct.pack(">BI", 0, len(message)) + message, headers)
+    return connection, connection.getresponse()
+
+
+def start_echo(server: Server, sandbox: dict) -> None:
+    """Returns at the first output of `echo hi`."""
+    connection, answer = request_start(server, sandbox, "/bin/bash", ["-l", "-c", "echo hi"])
     try:
-        connection.request("POST", "/process.Process/Start", struct.pack(">BI", 0, len(message)) + message, headers)
-        answer = connection.getresponse()
         assert answer.status == 200, answer.read()
         while True:
             _, length = struct.unpack(">BI", answer.read(5))
@@ -40,10 +45,10 @@ def start_echo(server: Server, sandbox: dict) -> None:
         connection.close()
 
 
-def create(server: Server, name: str) -> tuple[float, dict]:
+def create(server: Server, name: str, timeout: int = 300) -> tuple[float, dict]:
     """Milliseconds to the answer."""
     started = time.perf_counter()
-    status, made, _ = server.request("POST", "/v2/sandboxes", {"templateID": name, "timeout": 300})
+    status, made, _ = server.request("POST", "/v2/sandboxes", {"templateID": name, "timeout": timeout})
     assert status == 201, made
     return (time.perf_counter() - started) * 1000, made
 

@@ -77,6 +77,9 @@ http::awaitable<Status> Api::dispatch(Call& call, const Route& route, int& retry
                            "Rate limit exceeded: too many requests of this team, please try again later");
         }
     }
+    // A server that has just been started answers at once, also where a machine is not in its hands yet.
+    if (auto id = call.params.find("id"); id != call.params.end())
+        co_await services_.sandboxes.node().taken_over(Sandboxes::canonical_id(id->second));
     Status done = co_await route.handler(call);
     if (!done && done.error().code == ErrorCode::resource_exhausted)
         retry_after_s = services_.sandboxes.create_retry_after_s(call.team);

@@ -79,6 +79,7 @@ class FakeNode : public Node {
         for (const std::string& id : paused) out.push_back({id, false});
         return out;
     }
+    boost::asio::awaitable<void> taken_over(std::string) override { co_return; }
     void leave_running() override {}
     boost::asio::awaitable<Result<boost::asio::ip::tcp::socket>> connect(std::string id,
                                                                          std::uint16_t port) override {

@@ -377,6 +377,7 @@ awaitable<void> Sandboxes::kill_all() {
 
 awaitable<void> Sandboxes::leave_running() {
     stopping_ = true;
+    co_await node_.taken_over({});
     for (;;) {
         EntryPtr busy;
         for (const auto& [id, entry] : entries_)

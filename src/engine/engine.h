@@ -183,6 +183,10 @@ class Engine {
     // are not looked at), and lets its guest run if it was stopped. An error means that it cannot be: it is
     // of another VMM, never got as far as running, or does not answer. Then nothing of it is left.
     virtual Result<std::unique_ptr<Machine>> adopt(MachineSpec spec, const ProcessTrace& trace) = 0;
+
+    // Whether such a machine is there: the process that was meant, in its group, in this engine's VMM. Quick, and the
+    // machine does not notice; whether it answers only adopt says.
+    [[nodiscard]] virtual Status find(const MachineSpec& spec, const ProcessTrace& trace) = 0;
 };
 
 }  // namespace gb::engine

@@ -143,7 +143,8 @@ Result<JailedProcess> JailedProcess::start(const JailSpec& spec, const JailComma
     return fail_errno(plan.failed_errno, "jail: " + what);
 }
 
-Result<JailedProcess> JailedProcess::adopt(const ProcessTrace& trace, uid_t uid, Cgroup cgroup) {
+Result<std::unique_ptr<JailedProcess::State>> JailedProcess::identify(const ProcessTrace& trace, uid_t uid,
+                                                                     const Cgroup& cgroup) {
     auto state = std::make_unique<State>();
     state->pid = trace.pid;
     if (trace.pid <= 1) return fail(ErrorCode::invalid_argument, "not a process that could be taken over");
@@ -156,6 +157,16 @@ Result<JailedProcess> JailedProcess::adopt(const ProcessTrace& trace, uid_t uid,
     if (state->reap()) return fail(ErrorCode::not_found, fmt::format("process {} has ended", trace.pid));
     if (!meant)
         return fail(ErrorCode::failed_precondition, fmt::format("process {} is another one now", trace.pid));
+    return state;
+}
+
+Status JailedProcess::find(const ProcessTrace& trace, uid_t uid, const Cgroup& cgroup) {
+    GB_TRY(identify(trace, uid, cgroup));
+    return {};
+}
+
+Result<JailedProcess> JailedProcess::adopt(const ProcessTrace& trace, uid_t uid, Cgroup cgroup) {
+    GB_TRY_ASSIGN(std::unique_ptr<State> state, identify(trace, uid, cgroup));
     state->cgroup = std::move(cgroup);
     return JailedProcess(std::move(state));
 }

@@ -80,6 +80,8 @@ class JailedProcess {
     // at another time, runs as another user than `uid` or is not in the group. On an error the group is
     // reclaimed with all in it.
     static Result<JailedProcess> adopt(const ProcessTrace& trace, uid_t uid, Cgroup cgroup);
+    // Whether adopt() would find it, with the same errors. Nothing becomes of the process or of the group.
+    static Status find(const ProcessTrace& trace, uid_t uid, const Cgroup& cgroup);
 
     JailedProcess(JailedProcess&&) noexcept;
     JailedProcess& operator=(JailedProcess&&) noexcept;
@@ -101,6 +103,7 @@ class JailedProcess {
   private:
     struct State;
     explicit JailedProcess(std::unique_ptr<State> state);
+    static Result<std::unique_ptr<State>> identify(const ProcessTrace& trace, uid_t uid, const Cgroup& cgroup);
     std::unique_ptr<State> state_;
 };
 

@@ -86,10 +86,9 @@ Status assign_copy(asio::posix::stream_descriptor& to, int fd) {
     return {};
 }
 
-// Removes the folders of sandboxes that were running and could not be taken over, or half paused, or half
-// resumed. A paused one stays, damaged or not: what can still be read of it is its owner's.
-Status remove_abandoned(const fs::path& sandboxes, const fs::path& archive,
-                        const std::vector<Survivor>& survivors) {
+// The folders of sandboxes that were running and cannot be taken over, or half paused, or half resumed; they are none
+// from here on. A paused one stays, damaged or not: what can still be read of it is its owner's.
+Result<std::vector<fs::path>> find_abandoned(const fs::path& sandboxes, const std::vector<Survivor>& survivors) {
     std::error_code ec;
     std::vector<fs::path> abandoned;
     for (const fs::directory_entry& entry : fs::directory_iterator(sandboxes, ec)) {
@@ -107,6 +106,11 @@ Status remove_abandoned(const fs::path& sandboxes, const fs::path& archive,
         }
     }
     if (ec) return fail_errno(ec.value(), "read " + sandboxes.string());
+    for (const fs::path& folder : abandoned) GB_TRY(remove_manifest(SandboxFolder(folder)));
+    return abandoned;
+}
+
+Status remove_abandoned(const std::vector<fs::path>& abandoned, const fs::path& archive) {
     for (const fs::path& folder : abandoned) {
         if (Status kept = keep_decisions(archive, folder.filename(), SandboxFolder(folder)); !kept)
             log::warn("decisions of a sandbox are lost",
@@ -150,7 +154,8 @@ LocalNode::LocalNode(asio::any_io_executor executor, asio::thread_pool& pool, No
       on_demand_(options_.templates(), options_.prepare_program.empty()
                                            ? OnDemand::Prepare()
                                            : prepare_by(options_.prepare_program, options_)),
-      snapshots_(options_.data_dir / "snapshots", templates_) {}
+      snapshots_(options_.data_dir / "snapshots", templates_),
+      took_over_(executor_, asio::steady_timer::time_point::max()) {}
 
 Result<std::unique_ptr<LocalNode>> LocalNode::open(asio::any_io_executor executor, asio::thread_pool& pool,
                                                    NodeOptions options) {
@@ -193,10 +198,10 @@ Status LocalNode::start() {
     GB_TRY(snapshots_.open());
     GB_TRY_ASSIGN(machinery_, open_machinery(options_.data_dir, instance, options_.network.ceiling,
                                              [&](engine::Engine& engine, std::uint16_t tag) {
-                                                 return adopt_machines(engine, templates_, sandboxes, tag);
+                                                 return find_survivors(engine, templates_, sandboxes, tag);
                                              }));
-    // All other machines are dead by now; their files go too, except those of paused sandboxes.
-    GB_TRY(remove_abandoned(sandboxes, archive(), machinery_.survivors));
+    GB_TRY_ASSIGN(std::vector<fs::path> abandoned, find_abandoned(sandboxes, machinery_.survivors));
+    begin_clearing(std::move(abandoned));
     sweep_archive();
     net::SlotPoolOptions pool_options;
     pool_options.target = options_.ready_slots;
@@ -204,7 +209,11 @@ Status LocalNode::start() {
     slots_ = std::make_unique<net::SlotPool>(*machinery_.network, pool_options);
     GB_TRY(start_egress());
     watch_host();
-    GB_TRY(take_over_machines());
+    for (const Survivor& survivor : machinery_.survivors) to_take_over_.insert(survivor.record.id);
+    // Not before the loop runs: by then who is told of an end, and who has the secrets, is known.
+    asio::post(executor_, [this, here = std::weak_ptr<bool>(here_)] {
+        if (!here.expired()) begin_take_over();
+    });
     open_warm_pool();
     disk_retry_ = std::make_unique<DiskRetry>(executor_, pool_, [this] {
         std::lock_guard lock(mutex_);
@@ -215,26 +224,79 @@ Status LocalNode::start() {
     return {};
 }
 
-Status LocalNode::take_over_machines() {
-    while (!machinery_.survivors.empty()) {
-        Survivor survivor = std::move(machinery_.survivors.back());
+void LocalNode::begin_clearing(std::vector<fs::path> abandoned) {
+    std::packaged_task<Status()> task([this, abandoned = std::move(abandoned)]() -> Status {
+        Status ended = machinery_.end_others();
+        if (ended) ended = remove_abandoned(abandoned, archive());
+        if (!ended) log::error("what the previous run left is not gone", {{"error", ended.error().message}});
+        return ended;
+    });
+    cleared_ = task.get_future().share();
+    clearing_ = std::jthread(std::move(task));
+}
+
+void LocalNode::begin_take_over() {
+    constexpr std::size_t kAtOnce = 8;
+    std::lock_guard lock(mutex_);
+    if (leaving_) return;
+    const std::size_t count = std::min(kAtOnce, machinery_.survivors.size());
+    for (std::size_t i = 0; i < count; ++i) takers_.emplace_back([this] { take_over_some(); });
+}
+
+void LocalNode::take_over_some() {
+    for (;;) {
+        std::unique_lock lock(mutex_);
+        if (leaving_ || machinery_.survivors.empty()) return;
+        const Survivor survivor = std::move(machinery_.survivors.back());
         machinery_.survivors.pop_back();
-        const std::string id = survivor.record.id;
-        auto machine = SandboxMachine::adopt(parts(), std::move(survivor));
-        if (!machine) {
-            log::warn("a machine of the previous run cannot be taken over and ends",
-                      {{"sandbox", id}, {"error", machine.error().message}});
-            continue;
-        }
-        GB_TRY(take_in(*std::move(machine)));
-        log::info("a sandbox of the previous run goes on", {{"sandbox", id}});
+        lock.unlock();
+        const std::string& id = survivor.record.id;
+        TakenOver machine = SandboxMachine::adopt(parts(), survivor);
+        lock.lock();
+        taken_over_.emplace(id, std::move(machine));
+        asio::post(executor_, [this, id, here = std::weak_ptr<bool>(here_)] {
+            if (!here.expired()) end_take_over(id);
+        });
     }
-    machinery_.network->release_kept();
-    return {};
+}
+
+void LocalNode::end_take_over(const std::string& id) {
+    std::unique_lock lock(mutex_);
+    auto node = taken_over_.extract(id);
+    lock.unlock();
+    if (node.empty()) return;
+    Status done = node.mapped() ? take_in(*node.mapped()) : std::unexpected(node.mapped().error());
+    lock.lock();
+    to_take_over_.erase(id);
+    const bool last = to_take_over_.empty();
+    lock.unlock();
+    if (last) machinery_.network->release_kept();
+    if (done) {
+        log::info("a sandbox of the previous run goes on", {{"sandbox", id}});
+    } else {
+        log::warn("a machine of the previous run cannot be taken over and ends",
+                  {{"sandbox", id}, {"error", done.error().message}});
+        if (on_exit_) on_exit_(id, "it could not be taken over after a restart of the server");
+    }
+    took_over_.cancel();
+}
+
+bool LocalNode::being_taken_over(const std::string& id) const {
+    std::lock_guard lock(mutex_);
+    return id.empty() ? !to_take_over_.empty() : to_take_over_.contains(id);
+}
+
+awaitable<void> LocalNode::taken_over(std::string id) {
+    while (being_taken_over(id)) co_await took_over_.async_wait(asio::as_tuple(asio::use_awaitable));
 }
 
 LocalNode::~LocalNode() {
+    here_.reset();
     warm_.reset();
+    begin_take_over();  // of what nobody has begun with: it ends with the others
+    takers_.clear();
+    taken_over_.clear();
+    if (clearing_.joinable()) clearing_.join();
     disk_retry_.reset();
     if (host_watch_) host_watch_->close();
     for (auto& [id, watched] : sandboxes_) watched->close();
@@ -335,6 +397,7 @@ void LocalNode::open_warm_pool() {
     };
     pool.make = [this](const WarmTemplate& of,
                        const std::stop_token& over) -> Result<std::unique_ptr<WarmMachine>> {
+        GB_TRY(cleared());
         GB_TRY_ASSIGN(const StoredTemplate from, templates_.find_build(of.build_id));
         GB_TRY_ASSIGN(auto machine, SandboxMachine::warm(parts(), from, over));
         return std::make_unique<WaitingSandbox>(std::move(machine));
@@ -347,6 +410,7 @@ void LocalNode::open_warm_pool() {
 }
 
 Result<std::shared_ptr<SandboxMachine>> LocalNode::make(const SandboxSpec& spec) {
+    GB_TRY(cleared());
     if (!is_sandbox_name(spec.id)) return fail(ErrorCode::invalid_argument, "not a sandbox's id: " + spec.id);
     GB_TRY_ASSIGN(StoredTemplate from, spec.snapshot_build.empty() ? templates_.find(spec.template_id)
                                                                    : snapshots_.find(spec.snapshot_build));
@@ -356,6 +420,7 @@ Result<std::shared_ptr<SandboxMachine>> LocalNode::make(const SandboxSpec& spec)
 }
 
 Result<std::shared_ptr<SandboxMachine>> LocalNode::make_again(const SandboxSpec& spec) {
+    GB_TRY(cleared());
     if (!is_sandbox_name(spec.id)) return fail(ErrorCode::not_found, "no paused sandbox '" + spec.id + "'");
     const SandboxFolder folder = folder_of(spec.id);
     auto paused = read_paused(folder);
@@ -387,6 +452,7 @@ awaitable<Status> LocalNode::create(SandboxSpec spec) {
 }
 
 awaitable<Status> LocalNode::resume(SandboxSpec spec) {
+    co_await taken_over(spec.id);
     if (find_watched(spec.id))
         co_return fail(ErrorCode::already_exists, fmt::format("sandbox '{}' is running", spec.id));
     GB_CO_TRY_ASSIGN(std::shared_ptr<SandboxMachine> machine,
@@ -474,6 +540,7 @@ void LocalNode::watch_host() {
 }
 
 awaitable<Status> LocalNode::pause(std::string id, PauseMode mode) {
+    co_await taken_over(id);
     const std::shared_ptr<Watched> watched = find_watched(id);
     if (!watched)
         co_return fail(ErrorCode::not_found, fmt::format("no sandbox '{}' runs on this machine", id));
@@ -497,6 +564,7 @@ awaitable<Status> LocalNode::pause(std::string id, PauseMode mode) {
 }
 
 awaitable<Status> LocalNode::snapshot(SnapshotSpec spec) {
+    co_await taken_over(spec.sandbox_id);
     std::shared_ptr<SandboxMachine> machine = find(spec.sandbox_id);
     if (!machine)
         co_return fail(ErrorCode::not_found,
@@ -517,6 +585,7 @@ Result<std::vector<HeldSandbox>> LocalNode::held() {
     {
         std::lock_guard lock(mutex_);
         for (const auto& [id, watched] : sandboxes_) running.insert(id);
+        running.insert(to_take_over_.begin(), to_take_over_.end());
     }
     for (const std::string& id : running) out.push_back({id, true});
     std::error_code ec;
@@ -538,8 +607,12 @@ void LocalNode::leave_running() {
     {
         std::lock_guard lock(mutex_);
         sandboxes.swap(sandboxes_);
+        leaving_ = true;
     }
+    takers_.clear();  // joins
     bool any = !machinery_.survivors.empty();
+    for (const auto& [id, machine] : std::exchange(taken_over_, {}))
+        if (machine && (*machine)->leave()) any = true;
     for (const auto& [id, watched] : sandboxes) {
         watched->close();
         if (watched->machine->leave()) any = true;
@@ -548,6 +621,7 @@ void LocalNode::leave_running() {
 }
 
 awaitable<Status> LocalNode::destroy(std::string id) {
+    co_await taken_over(id);
     std::shared_ptr<Watched> watched;
     {
         std::lock_guard lock(mutex_);
@@ -612,6 +686,7 @@ awaitable<Result<std::shared_ptr<tcp::socket>>> LocalNode::dial(std::string id, 
 }
 
 awaitable<Result<tcp::socket>> LocalNode::connect(std::string id, std::uint16_t port) {
+    co_await taken_over(id);
     boost::system::error_code why;
     auto direct = co_await dial(id, port, kConnectLimit, why);
     if (direct) co_return std::move(**direct);
@@ -626,6 +701,7 @@ awaitable<Result<tcp::socket>> LocalNode::connect(std::string id, std::uint16_t 
 }
 
 awaitable<Result<Telemetry>> LocalNode::telemetry(std::string id, std::uint64_t after) {
+    co_await taken_over(id);
     const auto deadline = std::chrono::steady_clock::now() + kTelemetryLimit;
     boost::system::error_code ignored;
     GB_CO_TRY_ASSIGN(auto socket, co_await dial(id, kAgentPort, kTelemetryLimit, ignored));
@@ -746,6 +822,7 @@ Result<DecisionPage> LocalNode::decisions_after(const std::string& id, const std
 }
 
 awaitable<Status> LocalNode::set_network(std::string id, NetworkRequest network) {
+    co_await taken_over(id);
     std::shared_ptr<SandboxMachine> machine = find(id);
     if (!machine)
         co_return fail(ErrorCode::not_found, fmt::format("no sandbox '{}' runs on this machine", id));

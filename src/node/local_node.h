@@ -6,10 +6,14 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <unordered_map>
+#include <unordered_set>
+#include <vector>
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -32,9 +36,10 @@ namespace gb {
 
 class LocalNode final : public Node {
   public:
-    // Takes the data folder for itself (already_exists when another server has it), takes over the machines
-    // that the last one left there, reclaims everything else of it, and makes the first slots. On an error
-    // machines run on.
+    // Takes the data folder for itself (already_exists when another server has it), finds the machines that the
+    // last one left there, and makes the first slots. On an error machines run on. Taking them over begins when the
+    // executor runs, and everything else that was left is ended meanwhile: see taken_over(). Until that is gone,
+    // whatever starts a machine waits.
     static Result<std::unique_ptr<LocalNode>> open(boost::asio::any_io_executor executor,
                                                    boost::asio::thread_pool& pool, NodeOptions options);
     ~LocalNode() override;
@@ -48,6 +53,7 @@ class LocalNode final : public Node {
     boost::asio::awaitable<Status> remove_snapshot(std::string build_id) override;
     Result<std::vector<std::string>> snapshots() override { return snapshots_.list(); }
     Result<std::vector<HeldSandbox>> held() override;
+    boost::asio::awaitable<void> taken_over(std::string id) override;
     void leave_running() override;
     boost::asio::awaitable<Status> destroy(std::string id) override;
     boost::asio::awaitable<Result<boost::asio::ip::tcp::socket>> connect(std::string id,
@@ -92,7 +98,14 @@ class LocalNode final : public Node {
     void sweep_archive();
     Status start_egress();
     Status start();
-    Status take_over_machines();
+    // Each survivor on one of a few threads, and then, on the executor, taken in.
+    void begin_take_over();
+    void take_over_some();
+    void end_take_over(const std::string& id);
+    // Ends and removes, on a thread of its own, what no sandbox is made of.
+    void begin_clearing(std::vector<std::filesystem::path> abandoned);
+    [[nodiscard]] Status cleared() const { return std::shared_future<Status>(cleared_).get(); }  // waits for its end
+    [[nodiscard]] bool being_taken_over(const std::string& id) const;  // empty: any
     // Watches a machine that runs and takes it in. On an error it runs unwatched, which it must not for long.
     Status take_in(const std::shared_ptr<SandboxMachine>& machine);
     using Socket = boost::asio::ip::tcp::socket;
@@ -130,6 +143,15 @@ class LocalNode final : public Node {
     std::shared_ptr<Watched> host_watch_;
     mutable std::mutex mutex_;
     std::unordered_map<std::string, std::shared_ptr<Watched>> sandboxes_;
+    using TakenOver = Result<std::shared_ptr<SandboxMachine>>;
+    std::unordered_set<std::string> to_take_over_;            // under mutex_: until they are in sandboxes_ or gone
+    std::unordered_map<std::string, TakenOver> taken_over_;   // under mutex_: to be taken in by the executor
+    bool leaving_ = false;                                    // under mutex_
+    boost::asio::steady_timer took_over_;                     // never expires; cancelled with each that is done
+    std::shared_ptr<bool> here_ = std::make_shared<bool>();   // gone when this is
+    std::vector<std::jthread> takers_;
+    std::shared_future<Status> cleared_;  // when all is gone that was not taken over
+    std::jthread clearing_;
     std::function<void(std::string, std::string)> on_exit_;
     std::unique_ptr<DiskRetry> disk_retry_;
 };

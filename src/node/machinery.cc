@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/machinery.h"
 
-#include <map>
-
-#include <fcntl.h>
+#include <charconv>
+#include <thread>
 
 #include <sys/file.h>
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/ids.h"
@@ -17,17 +19,51 @@
 namespace gb {
 namespace fs = std::filesystem;
 
+namespace {
+
+constexpr std::chrono::milliseconds kOrphanPause{5};
+constexpr int kOrphanTries = 12'000;  // a minute
+
+bool holder_lives(int lock) {
+    char text[32] = {};
+    const ssize_t n = ::pread(lock, text, sizeof text - 1, 0);
+    pid_t pid = 0;
+    if (n <= 0 || std::from_chars(text, text + n, pid).ec != std::errc() || pid <= 0) return true;  // nobody knows
+    return ::kill(pid, 0) == 0 || errno != ESRCH;
+}
+
+// A full disk must not keep a server from its start.
+void note_holder(int lock) {
+    const std::string text = fmt::format("{}\n", ::getpid());
+    if (::ftruncate(lock, 0) == 0) [[maybe_unused]]
+        const ssize_t n = ::pwrite(lock, text.data(), text.size(), 0);
+}
+
+}  // namespace
+
 Result<UniqueFd> lock_folder(const fs::path& folder, Busy busy) {
     GB_TRY(make_dirs(folder, 0711));
     GB_TRY_ASSIGN(UniqueFd fd, open_file(folder / "lock", O_RDWR | O_CREAT));
-    int rc = 0;
-    do rc = ::flock(fd.get(), LOCK_EX | (busy == Busy::refuse ? LOCK_NB : 0));
-    while (rc != 0 && errno == EINTR);
-    if (rc != 0)
-        return fail(ErrorCode::already_exists,
-                    fmt::format("another server uses {}: stop it, or give this one a folder of its own with --data-dir",
-                                folder.string()));
-    return fd;
+    const auto lock = [&](int how) {
+        int rc = 0;
+        do rc = ::flock(fd.get(), LOCK_EX | how);
+        while (rc != 0 && errno == EINTR);
+        return rc == 0;
+    };
+    bool locked = lock(busy == Busy::refuse ? LOCK_NB : 0);
+    // A server that was killed while it started a program has left its lock to that child, which lets go of it with its
+    // exec: who holds it is alive only if the one is that wrote down its number.
+    for (int tries = 0; !locked && tries < kOrphanTries && !holder_lives(fd.get()); ++tries) {
+        std::this_thread::sleep_for(kOrphanPause);
+        locked = lock(LOCK_NB);
+    }
+    if (locked) {
+        note_holder(fd.get());
+        return fd;
+    }
+    return fail(ErrorCode::already_exists,
+                fmt::format("another server uses {}: stop it, or give this one a folder of its own with --data-dir",
+                            folder.string()));
 }
 
 Result<std::string> instance_of(const fs::path& folder) {
@@ -41,7 +77,7 @@ Result<std::string> instance_of(const fs::path& folder) {
 }
 
 Result<Machinery> open_machinery(const fs::path& folder, const std::string& instance,
-                                 const net::Ceiling& ceiling, const AdoptMachines& adopt) {
+                                 const net::Ceiling& ceiling, const FindSurvivors& find) {
     Machinery out;
     out.instance = instance;
     engine::MicrovmOptions engine_options;
@@ -49,22 +85,25 @@ Result<Machinery> open_machinery(const fs::path& folder, const std::string& inst
     engine_options.instance = instance;
     GB_TRY_ASSIGN(engine_options.cgroups, engine::detect_cgroup_layout());
     GB_TRY_ASSIGN(out.engine, engine::MicrovmEngine::create(std::move(engine_options)));
-    // Processes first: a machine that still runs holds its network namespace, and with it its devices.
-    if (adopt) out.survivors = adopt(*out.engine, net::instance_tag(instance));
-    std::map<std::string, pid_t> keep;
+    if (find) out.survivors = find(*out.engine, net::instance_tag(instance));
     net::HostNetworkOptions network_options;
     network_options.instance = instance;
     network_options.ceiling = ceiling;
     for (const Survivor& survivor : out.survivors) {
-        keep.emplace(survivor.record.cgroup_name(), survivor.machine->pid());
+        out.keep.emplace(survivor.record.cgroup_name(), survivor.record.process.pid);
         network_options.keep.push_back(survivor.record.slot);
     }
-    std::vector<std::string> groups;
-    if (Status status = out.engine->reclaim(&groups, keep); !status)
-        return std::unexpected(status.error().with("reclaim what the previous run left"));
-    if (!groups.empty()) log::warn("ended machines that the previous run left", {{"machines", groups.size()}});
+    if (!find) GB_TRY(out.end_others());
     GB_TRY_ASSIGN(out.network, net::HostNetwork::create(std::move(network_options)));
     return out;
+}
+
+Status Machinery::end_others() const {
+    std::vector<std::string> groups;
+    if (Status status = engine->reclaim(&groups, keep); !status)
+        return std::unexpected(status.error().with("reclaim what the previous run left"));
+    if (!groups.empty()) log::warn("ended machines that the previous run left", {{"machines", groups.size()}});
+    return {};
 }
 
 uid_t machine_uid(std::uint16_t instance_tag, std::size_t slot_number) {

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -44,8 +45,12 @@ struct Machinery {
     std::string instance;
     std::unique_ptr<engine::MicrovmEngine> engine;
     std::unique_ptr<net::HostNetwork> network;
-    // Taken over from the previous process; to be made sandboxes of. Their slots are kept.
+    // Left by the previous process; to be made sandboxes of. Their slots are kept.
     std::vector<Survivor> survivors;
+    // Ends all other machines that it left, and returns when they are gone. To be called once, before any machine is
+    // started, where `find` was given; done already where it was not.
+    [[nodiscard]] Status end_others() const;
+    std::map<std::string, pid_t> keep;  // the survivors' control groups and processes
 };
 
 enum class Busy { refuse, wait };
@@ -55,10 +60,10 @@ Result<UniqueFd> lock_folder(const std::filesystem::path& folder, Busy busy);
 Result<std::string> instance_of(const std::filesystem::path& folder);
 
 // `instance` names everything that is made, `folder` holds what the VMM sees of the host; both belong to one process at
-// a time. The same ones again reclaim, but for the machines that `adopt` takes over.
-using AdoptMachines = std::function<std::vector<Survivor>(engine::Engine& engine, std::uint16_t instance_tag)>;
+// a time. The same ones again reclaim, but for the machines that `find` names.
+using FindSurvivors = std::function<std::vector<Survivor>(engine::Engine& engine, std::uint16_t instance_tag)>;
 Result<Machinery> open_machinery(const std::filesystem::path& folder, const std::string& instance,
-                                 const net::Ceiling& ceiling = {}, const AdoptMachines& adopt = {});
+                                 const net::Ceiling& ceiling = {}, const FindSurvivors& find = {});
 
 // The user that the machine in this slot runs as: no two machines of this host share one.
 uid_t machine_uid(std::uint16_t instance_tag, std::size_t slot_number);

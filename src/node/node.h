@@ -194,6 +194,10 @@ class Node {
     // sandboxes.
     virtual Result<std::vector<HeldSandbox>> held() = 0;
 
+    // Waits while the machine of that sandbox, or any machine when the id is empty, is being taken over from a previous
+    // run. Coroutines of this class do so by themselves.
+    virtual boost::asio::awaitable<void> taken_over(std::string id) = 0;
+
     // Gives up the running machines without ending them; the next node of the same folder takes them over.
     // Nothing else may be called afterwards.
     virtual void leave_running() = 0;

@@ -113,10 +113,38 @@ TEST_F(RestartTest, WithoutAWholeRecordAMachineEnds) {
         Server server(data_);
         ASSERT_TRUE(server.opened()) << server.error.message;
         EXPECT_THAT(server.held(), IsEmpty());
-        EXPECT_THAT(groups(), IsEmpty());
-        EXPECT_THAT(engine::find_stray_vmms(data_ / "vmm"), IsEmpty());
-        EXPECT_FALSE(fs::exists(data_ / "sandboxes" / id_));
+        // It is ended while the server is there; whatever starts a machine waits for that.
+        ASSERT_OK(server.run(server.node().create(spec())));
+        EXPECT_EQ(engine::find_stray_vmms(data_ / "vmm").size(), 1U);
+        EXPECT_EQ(groups(), std::vector<std::string>{id_});
+        ASSERT_OK(server.run(server.node().destroy(id_)));
     }
+}
+
+// Only when it is asked is it known that a machine does not answer; who has it in his list is told then.
+TEST_F(RestartTest, TheEndOfAMachineThatDoesNotAnswerIsTold) {
+    ASSERT_NO_FATAL_FAILURE(create_in_killed_server());
+    fs::remove(SandboxFolder(data_ / "sandboxes" / id_).monitor());
+    Server server(data_);
+    ASSERT_TRUE(server.opened()) << server.error.message;
+    EXPECT_FALSE(server.connects(id_).has_value()) << "it waits for the end of the attempt";
+    EXPECT_THAT(server.held(), IsEmpty());
+    EXPECT_TRUE(test::eventually([&] { return engine::find_stray_vmms(data_ / "vmm").empty(); }));
+    EXPECT_THAT(groups(), IsEmpty());
+}
+
+TEST_F(RestartTest, AServerThatIsNotThereForLongEndsNothing) {
+    ASSERT_NO_FATAL_FAILURE(create_in_killed_server());
+    for (int i = 0; i < 3; ++i) {
+        Server brief(data_);
+        ASSERT_TRUE(brief.opened()) << brief.error.message;
+        brief.stop(true);
+    }
+    Server server(data_);
+    ASSERT_TRUE(server.opened()) << server.error.message;
+    EXPECT_EQ(server.held(), std::vector<std::string>{id_ + "+"});
+    EXPECT_TRUE(server.connects(id_).has_value());
+    EXPECT_EQ(guest("echo hello").out, "hello\n");
 }
 
 TEST_F(RestartTest, AMachineThatDiedMeanwhileIsGone) {
@@ -126,7 +154,7 @@ TEST_F(RestartTest, AMachineThatDiedMeanwhileIsGone) {
     Server server(data_);
     ASSERT_TRUE(server.opened()) << server.error.message;
     EXPECT_THAT(server.held(), IsEmpty());
-    EXPECT_FALSE(fs::exists(data_ / "sandboxes" / id_));
+    EXPECT_TRUE(test::eventually([&] { return !fs::exists(data_ / "sandboxes" / id_); }));
 }
 
 TEST_F(RestartTest, AStartThatFailsEndsNothing) {

@@ -152,19 +152,21 @@ Status SandboxMachine::remember(const NetworkRequest& network) const {
     return put_record(folder_.machine(), record);
 }
 
-Result<std::shared_ptr<SandboxMachine>> SandboxMachine::adopt(const Parts& parts, Survivor survivor) {
+Result<std::shared_ptr<SandboxMachine>> SandboxMachine::adopt(const Parts& parts, const Survivor& survivor) {
     std::shared_ptr<SandboxMachine> out(new SandboxMachine(parts, survivor.record.id, survivor.from));
-    out->machine_ = std::move(survivor.machine);
-    if (Status status = out->take_over(survivor.record); !status) {
+    if (Status status = out->take_over(survivor); !status) {
         (void)out->end();
         return std::unexpected(status.error());
     }
     return out;
 }
 
-Status SandboxMachine::take_over(const MachineRecord& record) {
+Status SandboxMachine::take_over(const Survivor& survivor) {
+    const MachineRecord& record = survivor.record;
     slot_number_ = record.slot;
     cgroup_ = record.cgroup;
+    GB_TRY_ASSIGN(machine_, parts_.machinery.engine->adopt(
+                                survivor_spec(folder_, survivor, parts_.machinery.network->tag()), record.process));
     GB_TRY_ASSIGN(UniqueFd netns, net::netns_of(machine_->pid()));
     GB_TRY_ASSIGN(const std::uint64_t netns_id, net::netns_id(netns.get()));
     if (!machine_->alive()) return fail(ErrorCode::not_found, "the machine has ended");

@@ -49,7 +49,7 @@ class SandboxMachine {
                                                           const PausedSandbox& paused,
                                                           const SandboxSpec& spec, net::EgressPolicy policy);
     // Takes over one that outlived the previous server. On failure nothing is left.
-    static Result<std::shared_ptr<SandboxMachine>> adopt(const Parts& parts, Survivor survivor);
+    static Result<std::shared_ptr<SandboxMachine>> adopt(const Parts& parts, const Survivor& survivor);
     // Restores one ahead of time, for nobody: exercised, its processors stopped, its network closed, in a
     // folder that no sandbox can have. Blocks; gives up early when `over` is requested. On failure nothing is
     // left.
@@ -140,7 +140,7 @@ class SandboxMachine {
     [[nodiscard]] PausedSandbox describe(PauseMode mode) const;
     [[nodiscard]] bool has_base(const char* file) const;
     Status remember(const NetworkRequest& network) const;  // from here it can be adopted
-    Status take_over(const MachineRecord& record);
+    Status take_over(const Survivor& survivor);
 
     Status save(PauseMode mode);
     Result<Manifest> copy_to(const SnapshotSpec& spec, const std::filesystem::path& folder);

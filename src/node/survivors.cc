@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "net/netns.h"
 #include "node/guest_link.h"
 #include "node/machinery.h"
 
@@ -10,7 +11,7 @@ namespace gb {
 namespace fs = std::filesystem;
 namespace {
 
-Result<Survivor> adopt_machine(engine::Engine& engine, const TemplateStore& templates,
+Result<Survivor> find_survivor(engine::Engine& engine, const TemplateStore& templates,
                                const SandboxFolder& folder, std::uint16_t tag) {
     GB_TRY_ASSIGN(const std::string text, read_file(folder.machine()));
     GB_TRY_ASSIGN(MachineRecord record, parse_record(text));
@@ -18,10 +19,13 @@ Result<Survivor> adopt_machine(engine::Engine& engine, const TemplateStore& temp
         return fail(ErrorCode::data_loss, "the record is of another sandbox's machine");
     auto found = templates.find_build(record.from.image_id());
     StoredTemplate from{record.from, base_of(folder, found ? found->folder : fs::path())};
-    engine::MachineSpec spec = sandbox_machine_spec(folder, from, tag, record.slot);
-    spec.jail.cgroup_name = record.cgroup_name();
-    GB_TRY_ASSIGN(std::unique_ptr<engine::Machine> machine, engine.adopt(std::move(spec), record.process));
-    return Survivor(std::move(record), std::move(from), std::move(machine));
+    Survivor out{std::move(record), std::move(from)};
+    GB_TRY(engine.find(survivor_spec(folder, out, tag), out.record.process));
+    GB_TRY_ASSIGN(const UniqueFd netns, net::netns_of(out.record.process.pid));
+    GB_TRY_ASSIGN(const std::uint64_t id, net::netns_id(netns.get()));
+    if (id != out.record.netns)
+        return fail(ErrorCode::failed_precondition, "the machine is not in its network namespace");
+    return out;
 }
 
 }  // namespace
@@ -42,14 +46,20 @@ engine::MachineSpec sandbox_machine_spec(const SandboxFolder& folder, const Stor
     return machine;
 }
 
-std::vector<Survivor> adopt_machines(engine::Engine& engine, const TemplateStore& templates,
+engine::MachineSpec survivor_spec(const SandboxFolder& folder, const Survivor& survivor, std::uint16_t tag) {
+    engine::MachineSpec out = sandbox_machine_spec(folder, survivor.from, tag, survivor.record.slot);
+    out.jail.cgroup_name = survivor.record.cgroup_name();
+    return out;
+}
+
+std::vector<Survivor> find_survivors(engine::Engine& engine, const TemplateStore& templates,
                                      const fs::path& sandboxes, std::uint16_t tag) {
     std::vector<Survivor> out;
     std::error_code ec;
     for (const fs::directory_entry& entry : fs::directory_iterator(sandboxes, ec)) {
         const SandboxFolder folder(entry.path());
         if (read_paused(folder)) continue;
-        auto survivor = adopt_machine(engine, templates, folder, tag);
+        auto survivor = find_survivor(engine, templates, folder, tag);
         if (survivor) {
             out.push_back(*std::move(survivor));
         } else if (survivor.error().code != ErrorCode::not_found) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Machines that outlived the previous server of a data folder: found by their records and taken over, before
-// anything is reclaimed.
+// Machines that outlived the previous server of a data folder: found by their records before anything is reclaimed,
+// without touching them, so that a server is there at once however many they are. They are taken over afterwards, by
+// SandboxMachine::adopt.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <vector>
 
 #include "base/result.h"
@@ -20,24 +20,16 @@ namespace gb {
 struct Survivor {
     MachineRecord record;
     StoredTemplate from;
-    std::unique_ptr<engine::Machine> machine;
-
-    Survivor(MachineRecord r, StoredTemplate f, std::unique_ptr<engine::Machine> m)
-        : record(std::move(r)), from(std::move(f)), machine(std::move(m)) {}
-    Survivor(Survivor&&) = default;
-    Survivor& operator=(Survivor&&) = delete;
-    ~Survivor() {
-        if (machine) machine->leave();
-    }
 };
 
 // What is the same for a sandbox's machine whenever it is started or taken over. `tag` is the instance's.
 engine::MachineSpec sandbox_machine_spec(const SandboxFolder& folder, const StoredTemplate& from,
                                          std::uint16_t tag, std::size_t slot);
+engine::MachineSpec survivor_spec(const SandboxFolder& folder, const Survivor& survivor, std::uint16_t tag);
 
-// Takes over what can be; the rest is for the caller to reclaim, with its reason in the log. A sandbox that
+// Those whose record fits what runs; the rest is for the caller to reclaim, with its reason in the log. A sandbox that
 // is paused is none to take over, even if its machine has not ended yet: what was saved is what it is.
-std::vector<Survivor> adopt_machines(engine::Engine& engine, const TemplateStore& templates,
+std::vector<Survivor> find_survivors(engine::Engine& engine, const TemplateStore& templates,
                                      const std::filesystem::path& sandboxes, std::uint16_t tag);
 
 }  // namespace gb

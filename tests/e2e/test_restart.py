@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sandboxes outlive the server: it is killed, started again on the same data folder, and they have noticed nothing."""
+import concurrent.futures
 import contextlib
 import json
 import os
@@ -66,8 +67,24 @@ def test_machines_outlive_a_server_that_is_killed(own):
     assert own.machines() == [machine]
     own.start()
     assert own.machines() == [machine]
-    assert "a sandbox of the previous run goes on" in own.log()
+    eventually(lambda: "a sandbox of the previous run goes on" in own.log())
     assert (own.data / "sandboxes" / made["sandboxID"] / "machine.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_who_asks_a_server_that_has_just_started_waits_and_is_answered_rightly(own):
+    made = [create(own) for _ in range(3)]
+    for _ in range(3):
+        own.kill_hard()
+        own.start()
+        paths = [f"{before}{sandbox.sandbox_id}{after}" for sandbox in made for before, after in
+                 (("/sandboxes/", ""), ("/glovebox/sandboxes/", "/isolation"), ("/glovebox/sandboxes/", "/network"))]
+        with concurrent.futures.ThreadPoolExecutor(20) as pool:
+            asked = [pool.submit(own.request, "GET", path) for path in paths]
+            ran = [pool.submit(Sandbox.connect(sandbox.sandbox_id, **own.connection).commands.run, "echo here") for sandbox in made]
+            listed = own.request("GET", "/v2/sandboxes")[1]
+            assert {row["sandboxID"] for row in listed} == {sandbox.sandbox_id for sandbox in made}
+            assert [answer.result()[0] for answer in asked] == [200] * len(paths)
+            assert [command.result().stdout for command in ran] == ["here\n"] * len(made)
 
 
 def test_a_sandbox_goes_on_as_if_nothing_had_happened(own, internet):

@@ -197,11 +197,23 @@ Result<std::unique_ptr<Machine>> MicrovmEngine::start(MachineSpec spec, bool inc
     return std::unique_ptr<Machine>(std::move(machine));
 }
 
+Status MicrovmEngine::find(const MachineSpec& spec, const ProcessTrace& trace) {
+    Cgroup cgroup = Cgroup::open(options_.cgroups, options_.instance, spec.jail.cgroup_name);
+    Status found = JailedProcess::find(trace, spec.jail.uid, cgroup);
+    cgroup.leave();
+    GB_TRY(found);
+    return check_vmm(trace.pid);
+}
+
+Status MicrovmEngine::check_vmm(pid_t pid) const {
+    if (runs_program(pid, root_.path / (kVmmBinary + 1))) return {};
+    return fail(ErrorCode::failed_precondition, "the machine runs in another VMM than this server's");
+}
+
 Result<std::unique_ptr<Machine>> MicrovmEngine::adopt(MachineSpec spec, const ProcessTrace& trace) {
     Cgroup cgroup = Cgroup::open(options_.cgroups, options_.instance, spec.jail.cgroup_name);
     GB_TRY_ASSIGN(JailedProcess process, JailedProcess::adopt(trace, spec.jail.uid, std::move(cgroup)));
-    if (!runs_program(process.pid(), root_.path / (kVmmBinary + 1)))
-        return fail(ErrorCode::failed_precondition, "the machine runs in another VMM than this server's");
+    GB_TRY(check_vmm(process.pid()));
     GB_TRY_ASSIGN(UniqueFd monitor, connect_monitor(spec.monitor));
     GB_TRY_ASSIGN(UniqueFd console, reopen_pipe(process.pid(), kConsoleFd));
     GB_TRY_ASSIGN(UniqueFd log, reopen_pipe(process.pid(), kLogFd));

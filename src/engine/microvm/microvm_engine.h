@@ -34,6 +34,7 @@ class MicrovmEngine final : public Engine {
                                              AfterLoad after) override;
 
     Result<std::unique_ptr<Machine>> adopt(MachineSpec spec, const ProcessTrace& trace) override;
+    [[nodiscard]] Status find(const MachineSpec& spec, const ProcessTrace& trace) override;
 
     // For start-up: ends what an earlier server of this instance left running, but for the machines in `keep`
     // (control group and process), which were adopted. Names (of control groups) go to `reclaimed`.
@@ -47,6 +48,7 @@ class MicrovmEngine final : public Engine {
   private:
     MicrovmEngine(MicrovmOptions options, VmmRoot root)
         : options_(std::move(options)), root_(std::move(root)) {}
+    [[nodiscard]] Status check_vmm(pid_t pid) const;
     Result<std::unique_ptr<Machine>> start(MachineSpec spec, bool incoming,
                                            const std::filesystem::path& state, AfterLoad after);
 

@@ -15,12 +15,16 @@
 #include "base/ids.h"
 #include "base/subprocess.h"
 #include "engine/microvm/command_line.h"
+#include "engine/microvm/vmm_seen.h"
 #include "engine/microvm/vmm_shim_data.h"
 
 namespace gb::engine {
 namespace fs = std::filesystem;
 namespace {
 
+const std::string kVersionLine = "QEMU emulator version ";
+constexpr const char* kSeen = "seen";  // beside the roots
+constexpr const char* kEmulator = "accel-tcg-x86_64.so";
 constexpr const char* kModules = "/usr/lib/x86_64-linux-gnu/qemu";
 constexpr const char* kShim = "/lib/glovebox-vmm-shim.so";
 // Changes when the layout does, so that a root of an older program is not taken for one of this.
@@ -52,8 +56,8 @@ Result<Contents> collect(const VmmFiles& files) {
     GB_TRY(add_with_libraries(contents, kVmmBinary, files.qemu));
     contents["/lib64/ld-linux-x86-64.so.2"] = "/lib64/ld-linux-x86-64.so.2";
     // The emulator is a module of its own where QEMU is built with modules.
-    if (fs::path tcg = find_in(files.module_folders, "accel-tcg-x86_64.so"); !tcg.empty())
-        GB_TRY(add_with_libraries(contents, fmt::format("{}/accel-tcg-x86_64.so", kModules), tcg));
+    if (fs::path tcg = find_in(files.module_folders, kEmulator); !tcg.empty())
+        GB_TRY(add_with_libraries(contents, fmt::format("{}/{}", kModules, kEmulator), tcg));
     for (const char* rom : kRoms)
         if (fs::path found = find_in(files.rom_folders, rom); !found.empty())
             contents[fmt::format("{}/{}", kJailRoms, rom)] = found;
@@ -71,9 +75,32 @@ Status put(const fs::path& root, const std::string& inside, std::string_view dat
     return {};
 }
 
+// What decides, beside the files, what is in a root.
+std::string question(const VmmFiles& files) {
+    const char* libraries = ::getenv("LD_LIBRARY_PATH");
+    std::string text = fmt::format("{}\n{}\n{}\n", sha256_hex(vmm_shim()), libraries != nullptr ? libraries : "",
+                                   files.qemu.string());
+    for (const auto* folders : {&files.module_folders, &files.rom_folders}) {
+        text += "folders\n";
+        for (const fs::path& folder : *folders) text += folder.string() + "\n";
+    }
+    return fmt::format("layout {} {}", kLayout, sha256_hex(text));
+}
+
+// Every file that is looked for, wherever it would be found, with what the loader goes by.
+std::vector<fs::path> looked_at(const VmmFiles& files, const Contents& contents) {
+    std::set<fs::path> out{files.qemu, "/etc/ld.so.cache", "/etc/ld.so.preload"};
+    for (const auto& [inside, outside] : contents) out.insert(outside);
+    for (const fs::path& folder : files.module_folders) out.insert(folder / kEmulator);
+    for (const fs::path& folder : files.rom_folders)
+        for (const char* rom : kRoms) out.insert(folder / rom);
+    return {out.begin(), out.end()};
+}
+
 // Everything that belongs into a root, and what names it.
 struct Parts {
     std::map<std::string, std::string> data;  // path inside to content
+    std::vector<std::string> marks;           // of all files that this depends on, from before they were read
     VmmIdentity identity;
 };
 
@@ -86,6 +113,7 @@ Result<Parts> read_parts(const VmmFiles& files) {
     GB_TRY_ASSIGN(RunOutput version, run_checked({files.qemu.string(), "--version"}));
     GB_TRY_ASSIGN(out.identity.version, parse_qemu_version(version.out));
     GB_TRY_ASSIGN(Contents contents, collect(files));
+    out.marks = marks_of(looked_at(files, contents));
     std::string summary = fmt::format("layout {}\n", kLayout);
     for (const auto& [inside, outside] : contents) {
         GB_TRY_ASSIGN(std::string bytes, read_file(outside));
@@ -104,10 +132,9 @@ std::string QemuVersion::text() const {
 }
 
 Result<QemuVersion> parse_qemu_version(std::string_view output) {
-    constexpr std::string_view kStart = "QEMU emulator version ";
     QemuVersion version;
-    if (output.starts_with(kStart)) {
-        std::string_view rest = output.substr(kStart.size());
+    if (output.starts_with(kVersionLine)) {
+        std::string_view rest = output.substr(kVersionLine.size());
         for (int* part : {&version.major, &version.minor, &version.patch}) {
             auto [end, ec] = std::from_chars(rest.data(), rest.data() + rest.size(), *part);
             if (ec != std::errc()) break;
@@ -139,16 +166,45 @@ Result<VmmIdentity> identify_vmm(const VmmFiles& files) {
     return std::move(parts.identity);
 }
 
-Result<VmmRoot> prepare_vmm_root(const fs::path& folder, const VmmFiles& files) {
-    GB_TRY_ASSIGN(const Parts parts, read_parts(files));
-    std::error_code ec;
+namespace {
+
+VmmRoot root_in(const fs::path& folder, const VmmIdentity& identity) {
     VmmRoot root;
     root.binary = kVmmBinary;
-    root.id = parts.identity.id;
-    root.version = parts.identity.version;
+    root.id = identity.id;
+    root.version = identity.version;
     root.path = folder / root.id;
     if (!has_readonly_backend(root.version)) root.environment.push_back(fmt::format("LD_PRELOAD={}", kShim));
-    if (fs::is_directory(root.path, ec)) return root;
+    return root;
+}
+
+std::optional<VmmRoot> find_seen(const fs::path& folder, std::string_view asked) {
+    const auto seen = get_seen(folder / kSeen, asked);
+    if (!seen) return std::nullopt;
+    const auto version = parse_qemu_version(kVersionLine + seen->version);
+    if (!version) return std::nullopt;
+    VmmRoot root = root_in(folder, {seen->id, *version});
+    std::error_code ec;
+    if (!fs::is_directory(root.path, ec)) return std::nullopt;
+    return root;
+}
+
+}  // namespace
+
+Result<VmmRoot> prepare_vmm_root(const fs::path& folder, const VmmFiles& files) {
+    const std::string asked = question(files);
+    if (auto root = find_seen(folder, asked)) return *std::move(root);
+    GB_TRY_ASSIGN(const Parts parts, read_parts(files));
+    std::error_code ec;
+    VmmRoot root = root_in(folder, parts.identity);
+    GB_TRY(make_dirs(folder));
+    const auto remember = [&] {  // without it the next start takes longer
+        (void)put_seen(folder / kSeen, {asked, root.id, root.version.text(), parts.marks});
+    };
+    if (fs::is_directory(root.path, ec)) {
+        remember();
+        return root;
+    }
 
     const fs::path temporary = folder / (root.id + ".tmp-" + random_id(8));
     auto build = [&]() -> Status {
@@ -166,10 +222,10 @@ Result<VmmRoot> prepare_vmm_root(const fs::path& folder, const VmmFiles& files) 
             return fail_errno(fmt::format("rename to {}", root.path.string()));
         return {};
     };
-    GB_TRY(make_dirs(folder));
     Status status = build();
     (void)remove_tree(temporary);
     if (!status) return std::unexpected(status.error());
+    remember();
     return root;
 }
 

@@ -77,6 +77,7 @@ TEST_F(VmmRootTest, IsMadeOnceAndComplete) {
     for (std::thread& thread : threads) thread.join();
     EXPECT_EQ(ids[0], ids[1]);
     EXPECT_EQ(ids[0], ids[2]);
+    fs::remove(folder_ / "seen");  // what the next start goes by
     EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1) << "no leftovers";
     const fs::path root = folder_ / ids[0];
     for (const char* file :
@@ -89,6 +90,54 @@ TEST_F(VmmRootTest, IsMadeOnceAndComplete) {
         EXPECT_EQ(entry.status().permissions() & (fs::perms::group_write | fs::perms::others_write),
                   fs::perms::none)
             << entry.path();
+}
+
+// Nothing is run, read or hashed while the files are what they were: a root of another name is believed then.
+TEST_F(VmmRootTest, IsFoundAgainByWhatStatSays) {
+    if (!fs::exists(VmmFiles().qemu)) GTEST_SKIP() << "QEMU is not installed";
+    VmmFiles files;
+    const fs::path roms = folder_ / "roms";
+    ASSERT_TRUE(make_dirs(roms).has_value());
+    ASSERT_TRUE(write_file_atomic(roms / "bios-microvm.bin", "one").has_value());
+    files.rom_folders.insert(files.rom_folders.begin(), roms);
+    const fs::path vmm = folder_ / "vmm";
+    const auto first = prepare_vmm_root(vmm, files);
+    ASSERT_TRUE(first.has_value()) << first.error().message;
+    std::string seen = *read_file(vmm / "seen");
+    const std::string name(first->id.size(), 'x');
+    fs::create_directory(vmm / name);
+    const auto rename_in_seen = [&] {
+        ASSERT_TRUE(write_file_atomic(vmm / "seen", seen.replace(seen.find(first->id), first->id.size(), name)).has_value());
+    };
+    rename_in_seen();
+    const auto again = prepare_vmm_root(vmm, files);
+    ASSERT_TRUE(again.has_value()) << again.error().message;
+    EXPECT_EQ(again->id, name);
+    EXPECT_EQ(again->version, first->version);
+    EXPECT_EQ(again->environment, first->environment);
+    EXPECT_EQ(again->path, vmm / name);
+
+    // A file that comes into a folder that is looked into first.
+    ASSERT_TRUE(write_file_atomic(roms / "pvh.bin", "new").has_value());
+    const auto more = prepare_vmm_root(vmm, files);
+    ASSERT_TRUE(more.has_value()) << more.error().message;
+    EXPECT_NE(more->id, name);
+    EXPECT_NE(more->id, first->id);
+    // One that changes, and one that goes.
+    ASSERT_TRUE(write_file_atomic(roms / "bios-microvm.bin", "two").has_value());
+    EXPECT_NE(prepare_vmm_root(vmm, files)->id, more->id);
+    ASSERT_TRUE(write_file_atomic(roms / "bios-microvm.bin", "one").has_value());
+    fs::remove(roms / "pvh.bin");
+    EXPECT_EQ(prepare_vmm_root(vmm, files)->id, first->id);
+    // Of other files, of a root that is gone, and what is cut.
+    EXPECT_NE(prepare_vmm_root(vmm)->id, first->id);
+    fs::remove_all(vmm / first->id);
+    ASSERT_EQ(prepare_vmm_root(vmm, files)->id, first->id);
+    EXPECT_TRUE(fs::exists(vmm / first->id / "usr/bin/qemu-system-x86_64"));
+    seen = *read_file(vmm / "seen");
+    seen.resize(seen.size() - 3);
+    rename_in_seen();
+    EXPECT_EQ(prepare_vmm_root(vmm, files)->id, first->id);
 }
 
 }  // namespace
