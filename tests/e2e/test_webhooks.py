@@ -179,6 +179,18 @@ def test_private_receivers_are_refused_unless_the_operator_allows_them(receiver,
         server.close()
 
 
+def test_a_name_that_cannot_be_resolved_is_said(server):
+    hook = {"name": "x", "url": "http://no-such-name.invalid/", "enabled": True, "signatureSecret": SECRET,
+            "events": ["sandbox.lifecycle.created"]}
+    status, made, _ = server.request("POST", "/events/webhooks", hook)
+    assert status == 201 and "'no-such-name.invalid' cannot be resolved" in made["warning"], made
+    path = f"/events/webhooks/{made['id']}"
+    status, changed, _ = server.request("PATCH", path, {"url": "http://nor-this-one.invalid/"})
+    assert status == 200 and "'nor-this-one.invalid' cannot be resolved" in changed["warning"], changed
+    assert "warning" not in server.request("PATCH", path, {"name": "y"})[1]
+    assert server.request("DELETE", path)[0] == 200
+
+
 def test_a_certificate_that_nobody_vouches_for_gets_nothing(server, receiver, tmp_path):
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
                     "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", str(tmp_path / "key"),
