@@ -60,14 +60,21 @@ Handler events(Services services) {
     };
 }
 
-json::object webhook_json(const Webhook& webhook) {
-    return {{"id", webhook.id},
-            {"teamId", webhook.team_id},
-            {"name", webhook.name},
-            {"createdAt", rfc3339(webhook.created_ms)},
-            {"enabled", webhook.enabled},
-            {"url", webhook.url},
-            {"events", json::array(webhook.events.begin(), webhook.events.end())}};
+// The warning is ours: what its maker should know.
+json::object webhook_json(const Webhook& webhook, std::string_view warning = {}) {
+    json::object out{{"id", webhook.id},
+                     {"teamId", webhook.team_id},
+                     {"name", webhook.name},
+                     {"createdAt", rfc3339(webhook.created_ms)},
+                     {"enabled", webhook.enabled},
+                     {"url", webhook.url},
+                     {"events", json::array(webhook.events.begin(), webhook.events.end())}};
+    if (!warning.empty()) out["warning"] = warning;
+    return out;
+}
+
+PrivateTargets private_targets(const Services& services) {
+    return services.webhooks_to_private ? PrivateTargets::allowed : PrivateTargets::refused;
 }
 
 http::awaitable<Result<Webhook>> find_webhook(Services services, Call& call) {
@@ -86,14 +93,14 @@ Handler create_webhook(Services services) {
         webhook.team_id = call.team.id;
         webhook.created_ms = now_ms();
         GB_CO_TRY(apply_webhook_request(text, WebhookRequest::create, webhook));
-        if (!services.webhooks_to_private) GB_CO_TRY(co_await check_webhook_target(webhook.url));
+        GB_CO_TRY_ASSIGN(const std::string warning, co_await check_webhook_target(webhook.url, private_targets(services)));
         GB_CO_TRY_ASSIGN(auto list,
                          co_await offload(services.pool, [&] { return services.store.webhooks(call.team.id); }));
         if (list.size() >= kMostWebhooks)
             co_return fail(ErrorCode::invalid_argument,
                            fmt::format("a team has at most {} webhooks: delete one first", kMostWebhooks));
         GB_CO_TRY(co_await offload(services.pool, [&] { return services.store.put_webhook(webhook); }));
-        co_return co_await call.exchange.response.send_json(201, json::serialize(webhook_json(webhook)));
+        co_return co_await call.exchange.response.send_json(201, json::serialize(webhook_json(webhook, warning)));
     };
 }
 
@@ -122,10 +129,12 @@ Handler change_webhook(Services services) {
         GB_CO_TRY(apply_webhook_request(text, WebhookRequest::change, webhook));
         // One that was taken when private addresses were allowed can still be renamed or disabled.
         const bool begins = webhook.url != before.url || (webhook.enabled && !before.enabled);
-        if (!services.webhooks_to_private && begins)
-            GB_CO_TRY(co_await check_webhook_target(webhook.url));
+        std::string warning;
+        if (begins) {
+            GB_CO_TRY_ASSIGN(warning, co_await check_webhook_target(webhook.url, private_targets(services)));
+        }
         GB_CO_TRY(co_await offload(services.pool, [&] { return services.store.put_webhook(webhook); }));
-        co_return co_await call.exchange.response.send_json(200, json::serialize(webhook_json(webhook)));
+        co_return co_await call.exchange.response.send_json(200, json::serialize(webhook_json(webhook, warning)));
     };
 }
 

@@ -25,17 +25,23 @@ std::unexpected<Error> refused(std::string_view what) {
 
 }  // namespace
 
-asio::awaitable<Status> check_webhook_target(std::string url) {
+asio::awaitable<Result<std::string>> check_webhook_target(std::string url, PrivateTargets rule) {
     const auto parsed = boost::urls::parse_uri(url);
     if (!parsed) co_return fail(ErrorCode::invalid_argument, "validation error: field 'url' is not a URL");
     const std::string host = parsed->host_address();  // an IPv6 address without its brackets
+    const auto may_go_to = [rule](const asio::ip::address& address) {
+        return rule == PrivateTargets::allowed || is_public_address(address);
+    };
     boost::system::error_code ec;
     if (const asio::ip::address address = asio::ip::make_address(host, ec); !ec) {
-        if (is_public_address(address)) co_return Status{};
+        if (may_go_to(address)) co_return std::string();
         co_return refused("names an address that is not public");
     }
     const auto found = co_await look_up_host(host, kResolveLimit);
-    if (!found || std::ranges::any_of(*found, is_public_address)) co_return Status{};
+    if (!found)
+        co_return fmt::format("the name '{}' cannot be resolved now ({}): until it can, deliveries fail and are tried again",
+                              host, found.error().message);
+    if (std::ranges::any_of(*found, may_go_to)) co_return std::string();
     co_return refused("leads to addresses that are not public");
 }
 

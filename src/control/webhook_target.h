@@ -12,8 +12,10 @@
 namespace gb {
 
 // invalid_argument, with the name of the setting that allows it, when `url` names a private address or a host whose
-// addresses are all private. A name that leads nowhere now, or is not resolved within a few seconds, passes: it may lead
-// somewhere later, and the deliveries say what became of them. `url` is well-formed.
-boost::asio::awaitable<Status> check_webhook_target(std::string url);
+// addresses are all private, unless these are allowed. A name that leads nowhere now, or is not resolved within a few
+// seconds, passes, because it may lead somewhere later: the answer is what to tell who made the webhook, or empty. `url`
+// is well-formed.
+enum class PrivateTargets { refused, allowed };
+boost::asio::awaitable<Result<std::string>> check_webhook_target(std::string url, PrivateTargets rule);
 
 }  // namespace gb
