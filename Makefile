@@ -11,13 +11,15 @@ help:            ## Show this list
 setup:           ## Install the Debian packages that are missing
 	@scripts/setup
 
-build: setup     ## Build the programs
+build:           ## Build the programs
+	@scripts/setup build run
 	@scripts/build programs
 
 templates: build ## Make the templates base and code-interpreter-v1, or see that they are up to date
 	@$(DIST)/glovebox template prepare base code-interpreter-v1
 
-demo: setup      ## Run the main job: unread code reconciles invoices in a machine without network
+demo:            ## Run the main job: unread code reconciles invoices in a machine without network
+	@scripts/setup build run
 	@scripts/build demo
 	@$(DIST)/glovebox demo
 
@@ -34,7 +36,7 @@ serve: templates ## Keep a server running on port 3000
 package: setup   ## Make the Debian package and the tarball in build/package
 	@scripts/package
 
-bench: templates ## Measure, with ratios to floors taken in the same run
+bench: setup templates ## Measure, with ratios to floors taken in the same run
 	@scripts/clients
 	@build/venv/bin/python bench/bench.py
 
