@@ -166,8 +166,27 @@ long clone3_on_new_stack(clone_args& args, void (*entry)(void*), void* argument)
         : "D"(&args), "S"(sizeof args), "r"(r8), "r"(r9)
         : "rcx", "r11", "memory", "cc");
     return result;
+#elif defined(__aarch64__)
+    register long result asm("x0") = reinterpret_cast<long>(&args);
+    register std::size_t size asm("x1") = sizeof args;
+    register long number asm("x8") = SYS_clone3;
+    register void (*x9)(void*) asm("x9") = entry;
+    register void* x10 asm("x10") = argument;
+    asm volatile(
+        "svc #0\n"
+        "cbnz x0, 1f\n"
+        "mov x29, xzr\n"
+        "mov x30, xzr\n"
+        "mov x0, x10\n"
+        "blr x9\n"
+        "brk #1\n"
+        "1:\n"
+        : "+r"(result)
+        : "r"(size), "r"(number), "r"(x9), "r"(x10)
+        : "memory", "cc");
+    return result;
 #else
-#error "the jail's clone3 call is written for x86-64; other processors need theirs here"
+#error "the jail's clone3 call is written for x86-64 and arm64; other processors need theirs here"
 #endif
 }
 
