@@ -10,7 +10,6 @@
 namespace gb::api {
 namespace {
 
-constexpr std::size_t kPage = 1000;
 constexpr std::int64_t kMostLines = 100'000;
 
 }  // namespace
@@ -41,7 +40,7 @@ Result<DecisionPage> first_lines(const PageSource& source, std::string after, st
                                  std::string_view verdict) {
     DecisionPage out{{}, std::move(after)};
     while (out.lines.size() < limit) {
-        GB_TRY_ASSIGN(DecisionPage page, source(out.next, std::min(kPage, limit - out.lines.size())));
+        GB_TRY_ASSIGN(DecisionPage page, source(out.next, std::min(kDecisionPage, limit - out.lines.size())));
         const bool at_end = page.lines.empty();
         out.next = std::move(page.next);
         for (std::string& line : page.lines)
@@ -55,7 +54,7 @@ Result<DecisionPage> last_lines(const PageSource& source, std::size_t limit, std
     std::deque<std::string> kept;
     std::string after;
     for (;;) {
-        GB_TRY_ASSIGN(DecisionPage page, source(after, kPage));
+        GB_TRY_ASSIGN(DecisionPage page, source(after, kDecisionPage));
         after = std::move(page.next);
         if (page.lines.empty()) break;
         for (std::string& line : page.lines) {

@@ -13,6 +13,8 @@
 
 namespace gb::api {
 
+inline constexpr std::size_t kDecisionPage = 1000;  // lines that are read at once
+
 struct DecisionQuery {
     std::optional<std::size_t> limit;
     std::optional<std::string> after;  // a cursor; "" is the beginning

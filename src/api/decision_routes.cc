@@ -2,13 +2,13 @@
 // Where a sandbox tried to go and what was decided, also of one that is gone. Ours: the contract has none.
 #include <chrono>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include "api/api.h"
 #include "api/decision_query.h"
+#include "base/error_tuple.h"
 #include "base/offload.h"
 
 namespace gb::api {
@@ -17,7 +17,7 @@ namespace {
 namespace asio = boost::asio;
 using namespace asio::experimental::awaitable_operators;
 
-constexpr std::size_t kDefaultLimit = 1000, kPage = 1000;
+constexpr std::size_t kDefaultLimit = 1000;
 constexpr auto kPoll = std::chrono::milliseconds(200);
 constexpr auto kKeepAlive = std::chrono::seconds(15);
 
@@ -66,7 +66,7 @@ http::awaitable<Status> send_as_they_come(Services services, Call& call, std::st
             co_await offload(services.pool, [&] { return last_lines(source, *query.limit, query.verdict); });
     else  // a cursor that is none is an error while there can be one
         page = co_await offload(services.pool,
-                                [&] { return first_lines(source, page->next, kPage, query.verdict); });
+                                [&] { return first_lines(source, page->next, kDecisionPage, query.verdict); });
     if (!page) co_return std::unexpected(page.error());
     http::ResponseWriter& response = call.exchange.response;
     GB_CO_TRY(co_await response.start(
@@ -86,7 +86,7 @@ http::awaitable<Status> send_as_they_come(Services services, Call& call, std::st
             }
             pause.expires_after(kPoll);
             const auto left =
-                co_await (pause.async_wait(asio::as_tuple(asio::use_awaitable)) || response.peer_closed());
+                co_await (pause.async_wait(kErrorTuple) || response.peer_closed());
             if (left.index() == 1) {
                 response.abort();
                 co_return Status{};
@@ -95,7 +95,7 @@ http::awaitable<Status> send_as_they_come(Services services, Call& call, std::st
         gone = !services.sandboxes.get(call.team, id);  // before the read: what follows it is the rest
         const std::string after = page->next;
         page =
-            co_await offload(services.pool, [&] { return first_lines(source, after, kPage, query.verdict); });
+            co_await offload(services.pool, [&] { return first_lines(source, after, kDecisionPage, query.verdict); });
         if (!page) {
             response.abort();  // a stream that is cut, not one that is complete
             co_return std::unexpected(page.error());

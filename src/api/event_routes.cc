@@ -19,7 +19,6 @@ namespace gb::api {
 namespace {
 
 namespace json = boost::json;
-constexpr std::size_t kMaxBody = 65536;
 constexpr std::size_t kMostWebhooks = 100;  // of one team
 
 Result<EventQuery> parse_query(const Call& call) {

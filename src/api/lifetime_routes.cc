@@ -12,7 +12,6 @@ namespace gb::api {
 namespace {
 
 namespace json = boost::json;
-constexpr std::size_t kMaxBody = 65536;
 
 enum class Timeout { required, optional };
 

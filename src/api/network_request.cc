@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::array<const char*, 4> kEgress{"allowOut", "denyOut", "rules", "egressProxy"};
 
-std::unexpected<Error> wrong(const std::string& name, std::string_view wanted) {
+std::unexpected<Error> wrong_rule(const std::string& name, std::string_view wanted) {
     return fail(ErrorCode::invalid_argument,
                 fmt::format("validation error: field '{}' must be {}", name, wanted));
 }
@@ -28,7 +28,7 @@ std::unexpected<Error> not_yet(const std::string& field) {
 
 // One entry of a host: {"transform": {"headers": {name: value}}}.
 Status parse_rule(const json::value& rule, const std::string& name, std::vector<net::HeaderRule>& out) {
-    if (!rule.is_object()) return wrong(name, "an object");
+    if (!rule.is_object()) return wrong_rule(name, "an object");
     for (const auto& member : rule.get_object())
         if (member.key() != "transform" && !member.value().is_null())
             return not_yet(fmt::format("{}.{}", name, std::string_view(member.key())));
@@ -42,7 +42,7 @@ Status parse_rule(const json::value& rule, const std::string& name, std::vector<
     if (headers == nullptr) return {};
     for (const auto& header : *headers) {
         if (!header.value().is_string())
-            return wrong(fmt::format("{}.headers.{}", inner, std::string_view(header.key())), "a string");
+            return wrong_rule(fmt::format("{}.headers.{}", inner, std::string_view(header.key())), "a string");
         out.push_back({std::string(header.key()), std::string(header.value().get_string())});
     }
     return {};
@@ -51,7 +51,7 @@ Status parse_rule(const json::value& rule, const std::string& name, std::vector<
 Status parse_rules(const json::object& rules, const std::string& name, net::NetworkRequest& out) {
     for (const auto& host : rules) {
         const std::string host_name = fmt::format("{}.{}", name, std::string_view(host.key()));
-        if (!host.value().is_array()) return wrong(host_name, "a list");
+        if (!host.value().is_array()) return wrong_rule(host_name, "a list");
         std::vector<net::HeaderRule>& headers = out.rules[std::string(host.key())];
         for (const json::value& rule : host.value().get_array()) GB_TRY(parse_rule(rule, host_name, headers));
     }

@@ -13,6 +13,8 @@
 
 namespace gb::api {
 
+inline constexpr std::size_t kMaxRulesBody = std::size_t{4} << 20;  // bytes of a request that may hold egress rules
+
 // allowOut, denyOut, rules and egressProxy of an object; `prefix` is what errors put before their names. What
 // the fields say has been checked as a policy when this returns, together with what `out` held before.
 // invalid_argument: also for what this server cannot do yet.

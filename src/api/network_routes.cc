@@ -21,12 +21,11 @@ http::awaitable<Status> check_secrets(Services services, const Call& call, const
 
 namespace {
 
-constexpr std::size_t kMaxBody = std::size_t{4} << 20;
 
 Handler replace(Services services) {
     return [=](Call& call) -> http::awaitable<Status> {
         GB_CO_TRY(services.sandboxes.get(call.team, call.params["id"]));
-        GB_CO_TRY_ASSIGN(const std::string body, co_await call.exchange.body.read_all(kMaxBody));
+        GB_CO_TRY_ASSIGN(const std::string body, co_await call.exchange.body.read_all(kMaxRulesBody));
         GB_CO_TRY_ASSIGN(NetworkUpdate update, parse_network_update(body));
         GB_CO_TRY(co_await check_secrets(services, call, update.network));
         GB_CO_TRY(co_await services.sandboxes.set_network(call.team, call.params["id"], std::move(update)));

@@ -20,7 +20,6 @@ namespace gb::api {
 namespace {
 
 namespace json = boost::json;
-constexpr std::size_t kMaxBody = 65536;
 constexpr std::int64_t kMonthMs = 30LL * 24 * 3'600'000;
 
 json::object team_json(const Team& team) {
@@ -210,7 +209,7 @@ Handler nodes(Services services) {
     };
 }
 
-Handler metrics(Services services) {
+Handler server_metrics(Services services) {
     return [=](Call& call) -> http::awaitable<Status> {
         GB_CO_TRY_ASSIGN(NodeInfo info,
                          co_await offload(services.pool, [&] { return services.sandboxes.node().info(); }));
@@ -254,7 +253,7 @@ void add_operator_routes(Router& router, Services services) {
     add("GET", "/glovebox/usage/all", usage(services, false));
     add("GET", "/glovebox/usage/all.csv", usage(services, true));
     add("GET", "/nodes", nodes(services));
-    add("GET", "/metrics", metrics(services));
+    add("GET", "/metrics", server_metrics(services));
 }
 
 }  // namespace gb::api

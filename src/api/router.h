@@ -14,6 +14,8 @@
 
 namespace gb::api {
 
+inline constexpr std::size_t kMaxBody = 65536;  // bytes of a request whose fields are few and short
+
 struct Call {
     http::Exchange& exchange;
     Team team;                                  // of the key that was given

@@ -5,6 +5,7 @@
 
 #include "api/api.h"
 #include "api/create_request.h"
+#include "api/network_request.h"
 #include "api/parameters.h"
 #include "api/sandbox_json.h"
 #include "base/clock.h"
@@ -13,11 +14,10 @@ namespace gb::api {
 namespace {
 
 namespace json = boost::json;
-constexpr std::size_t kMaxBody = std::size_t{4} << 20;
 
-Handler create(Services services, Generation generation) {
+Handler create_sandbox(Services services, Generation generation) {
     return [=](Call& call) -> http::awaitable<Status> {
-        GB_CO_TRY_ASSIGN(std::string body, co_await call.exchange.body.read_all(kMaxBody));
+        GB_CO_TRY_ASSIGN(std::string body, co_await call.exchange.body.read_all(kMaxRulesBody));
         GB_CO_TRY_ASSIGN(CreateSandbox request, parse_create(body, generation));
         GB_CO_TRY(co_await check_secrets(services, call, request.network));
         GB_CO_TRY_ASSIGN(SandboxView view, co_await services.sandboxes.create(call.team, std::move(request)));
@@ -71,7 +71,7 @@ Result<ListQuery> parse_query(const http::Target& target) {
 
 enum class Listing { all_running, paged };  // of the first generation, of the second
 
-Handler list(Services services, Listing kind) {
+Handler list_sandboxes(Services services, Listing kind) {
     return [=](Call& call) -> http::awaitable<Status> {
         GB_CO_TRY_ASSIGN(ListQuery query, parse_query(call.exchange.target));
         if (kind == Listing::all_running) {
@@ -90,14 +90,14 @@ Handler list(Services services, Listing kind) {
     };
 }
 
-Handler get(Services services) {
+Handler get_sandbox(Services services) {
     return [=](Call& call) -> http::awaitable<Status> {
         GB_CO_TRY_ASSIGN(SandboxView view, services.sandboxes.get(call.team, call.params["id"]));
         co_return co_await call.exchange.response.send_json(200, json::serialize(sandbox_detail_json(view, services.domain)));
     };
 }
 
-Handler kill(Services services) {
+Handler kill_sandbox(Services services) {
     return [=](Call& call) -> http::awaitable<Status> {
         GB_CO_TRY(co_await services.sandboxes.kill(call.team, call.params["id"]));
         co_return co_await call.exchange.response.send(204, {}, "");
@@ -107,12 +107,12 @@ Handler kill(Services services) {
 }  // namespace
 
 void add_sandbox_routes(Router& router, Services services) {
-    router.add("POST", "/sandboxes", create(services, Generation::v1));
-    router.add("POST", "/v2/sandboxes", create(services, Generation::v2));
-    router.add("GET", "/sandboxes", list(services, Listing::all_running));
-    router.add("GET", "/v2/sandboxes", list(services, Listing::paged));
-    router.add("GET", "/sandboxes/{id}", get(services));
-    router.add("DELETE", "/sandboxes/{id}", kill(services));
+    router.add("POST", "/sandboxes", create_sandbox(services, Generation::v1));
+    router.add("POST", "/v2/sandboxes", create_sandbox(services, Generation::v2));
+    router.add("GET", "/sandboxes", list_sandboxes(services, Listing::all_running));
+    router.add("GET", "/v2/sandboxes", list_sandboxes(services, Listing::paged));
+    router.add("GET", "/sandboxes/{id}", get_sandbox(services));
+    router.add("DELETE", "/sandboxes/{id}", kill_sandbox(services));
 }
 
 }  // namespace gb::api

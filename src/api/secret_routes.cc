@@ -11,11 +11,11 @@ namespace gb::api {
 namespace {
 
 namespace json = boost::json;
-constexpr std::size_t kMaxBody = 256 * 1024;
+constexpr std::size_t kMaxSecretBody = 256 * 1024;
 
-Handler create(Services services) {
+Handler create_secret(Services services) {
     return [=](Call& call) -> http::awaitable<Status> {
-        GB_CO_TRY_ASSIGN(const std::string text, co_await call.exchange.body.read_all(kMaxBody));
+        GB_CO_TRY_ASSIGN(const std::string text, co_await call.exchange.body.read_all(kMaxSecretBody));
         GB_CO_TRY_ASSIGN(const SecretBody body, parse_secret(text, SecretRequest::create));
         GB_CO_TRY_ASSIGN(const SecretRecord made, co_await offload(services.pool, [&] {
                              return services.secrets.create(call.team.id, body.name, body.value,
@@ -25,7 +25,7 @@ Handler create(Services services) {
     };
 }
 
-Handler list(Services services) {
+Handler list_secrets(Services services) {
     return [=](Call& call) -> http::awaitable<Status> {
         SecretQuery query;
         query.team_id = call.team.id;
@@ -47,7 +47,7 @@ Handler list(Services services) {
     };
 }
 
-Handler get(Services services) {
+Handler get_secret(Services services) {
     return [=](Call& call) -> http::awaitable<Status> {
         GB_CO_TRY_ASSIGN(const SecretRecord found, co_await offload(services.pool, [&] {
                              return services.secrets.get(call.team.id, call.params["secret"]);
@@ -56,9 +56,9 @@ Handler get(Services services) {
     };
 }
 
-Handler update(Services services) {
+Handler update_secret(Services services) {
     return [=](Call& call) -> http::awaitable<Status> {
-        GB_CO_TRY_ASSIGN(const std::string text, co_await call.exchange.body.read_all(kMaxBody));
+        GB_CO_TRY_ASSIGN(const std::string text, co_await call.exchange.body.read_all(kMaxSecretBody));
         GB_CO_TRY_ASSIGN(const SecretBody body, parse_secret(text, SecretRequest::update));
         GB_CO_TRY_ASSIGN(const SecretRecord now, co_await offload(services.pool, [&] {
                              return services.secrets.update(call.team.id, call.params["secret"], body.value,
@@ -68,7 +68,7 @@ Handler update(Services services) {
     };
 }
 
-Handler remove(Services services) {
+Handler remove_secret(Services services) {
     return [=](Call& call) -> http::awaitable<Status> {
         GB_CO_TRY(co_await offload(
             services.pool, [&] { return services.secrets.remove(call.team.id, call.params["secret"]); }));
@@ -79,11 +79,11 @@ Handler remove(Services services) {
 }  // namespace
 
 void add_secret_routes(Router& router, Services services) {
-    router.add("POST", "/secrets", create(services));
-    router.add("GET", "/secrets", list(services));
-    router.add("GET", "/secrets/{secret}", get(services));
-    router.add("POST", "/secrets/{secret}", update(services));
-    router.add("DELETE", "/secrets/{secret}", remove(services));
+    router.add("POST", "/secrets", create_secret(services));
+    router.add("GET", "/secrets", list_secrets(services));
+    router.add("GET", "/secrets/{secret}", get_secret(services));
+    router.add("POST", "/secrets/{secret}", update_secret(services));
+    router.add("DELETE", "/secrets/{secret}", remove_secret(services));
 }
 
 }  // namespace gb::api

@@ -15,7 +15,6 @@ namespace gb::api {
 namespace {
 
 namespace json = boost::json;
-constexpr std::size_t kMaxBody = 65536;
 constexpr int kForkTimeout = 15;  // seconds, unless the client says one
 
 json::object snapshot_json(const Snapshot& snapshot) {
@@ -38,7 +37,7 @@ Handler take(Services services) {
     };
 }
 
-Handler list(Services services) {
+Handler list_snapshots(Services services) {
     return [=](Call& call) -> http::awaitable<Status> {
         const http::Target& target = call.exchange.target;
         SnapshotQuery query;
@@ -81,7 +80,7 @@ Handler fork(Services services) {
 
 void add_snapshot_routes(Router& router, Services services) {
     router.add("POST", "/sandboxes/{id}/snapshots", take(services));
-    router.add("GET", "/snapshots", list(services));
+    router.add("GET", "/snapshots", list_snapshots(services));
     router.add("POST", "/sandboxes/{id}/fork", fork(services));
 }
 

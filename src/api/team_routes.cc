@@ -15,7 +15,7 @@ namespace {
 
 namespace json = boost::json;
 constexpr std::int64_t kHourMs = 3'600'000;
-constexpr std::int64_t kMonthMs = 30 * 24 * kHourMs;
+constexpr std::int64_t kUsageWindowMs = 30 * 24 * kHourMs;
 
 Status own_team(const Call& call) {
     if (call.params.at("team") == call.team.id) return {};
@@ -43,7 +43,7 @@ Handler teams() {
     };
 }
 
-Handler metrics(Services services) {
+Handler team_metrics(Services services) {
     return [=](Call& call) -> http::awaitable<Status> {
         GB_CO_TRY_ASSIGN(auto list, co_await points(services, call));
         json::array out;
@@ -74,10 +74,10 @@ Handler most(Services services) {
     };
 }
 
-Handler usage(Services services) {
+Handler own_usage(Services services) {
     return [=](Call& call) -> http::awaitable<Status> {
         const std::int64_t now = now_ms();
-        GB_CO_TRY_ASSIGN(TimeWindow window, time_window(call.exchange.target, now, kMonthMs));
+        GB_CO_TRY_ASSIGN(TimeWindow window, time_window(call.exchange.target, now, kUsageWindowMs));
         GB_CO_TRY_ASSIGN(auto runs, co_await offload(services.pool, [&] {
                              return services.store.runs(call.team.id, window.from_ms, window.to_ms);
                          }));
@@ -99,9 +99,9 @@ Handler own_plan(Services services) {
 
 void add_team_routes(Router& router, Services services) {
     router.add("GET", "/teams", teams());
-    router.add("GET", "/teams/{team}/metrics", metrics(services));
+    router.add("GET", "/teams/{team}/metrics", team_metrics(services));
     router.add("GET", "/teams/{team}/metrics/max", most(services));
-    router.add("GET", "/glovebox/usage", usage(services));
+    router.add("GET", "/glovebox/usage", own_usage(services));
     router.add("GET", "/glovebox/plan", own_plan(services));
 }
 

@@ -44,7 +44,7 @@ http::awaitable<void> freshen(Services services, const Call& call, const std::st
     if (view && services.sandboxes.is_running(id)) co_await services.telemetry.collect_now(view->record);
 }
 
-Handler metrics(Services services) {
+Handler sandbox_metrics(Services services) {
     return [=](Call& call) -> http::awaitable<Status> {
         const http::Target& target = call.exchange.target;
         GB_CO_TRY_ASSIGN(auto start, number_parameter(target, "start", 0, kMaxMs / 1000));
@@ -148,7 +148,7 @@ Handler logs_v2(Services services) {
 
 void add_telemetry_routes(Router& router, Services services) {
     router.add("GET", "/sandboxes/metrics", latest_metrics(services));
-    router.add("GET", "/sandboxes/{id}/metrics", metrics(services));
+    router.add("GET", "/sandboxes/{id}/metrics", sandbox_metrics(services));
     router.add("GET", "/sandboxes/{id}/logs", logs_v1(services));
     router.add("GET", "/v2/sandboxes/{id}/logs", logs_v2(services));
 }

@@ -34,13 +34,12 @@ json::object template_json(const TemplateInfo& info) {
     return out;
 }
 
-constexpr std::size_t kMaxBody = 65536;
 
 Templates::InUse in_use(const Services& services) {
     return [&sandboxes = services.sandboxes](const std::string& build_id) { return sandboxes.uses_build(build_id); };
 }
 
-Handler remove(Services services) {
+Handler remove_template(Services services) {
     return [=](Call& call) -> http::awaitable<Status> {
         GB_CO_TRY(co_await services.sandboxes.templates().remove(call.team, call.params["id"], in_use(services)));
         co_return co_await call.exchange.response.send(204, {}, "");
@@ -102,7 +101,7 @@ void add_template_routes(Router& router, Services services) {
     router.add("DELETE", "/templates/tags", remove_tags(services));
     router.add("GET", "/templates/{id}/tags", tags(services));
     router.add("GET", "/templates/aliases/{alias}", alias(services));
-    router.add("DELETE", "/templates/{id}", remove(services));
+    router.add("DELETE", "/templates/{id}", remove_template(services));
     router.add("GET", "/templates", [=](Call& call) -> http::awaitable<Status> {
         GB_CO_TRY_ASSIGN(auto templates,
                          co_await offload(services.pool, [&] { return services.sandboxes.node().templates(); }));

@@ -12,15 +12,15 @@
 namespace gb::api {
 namespace {
 
-std::unexpected<Error> wrong(std::string_view field, std::string_view what) {
+std::unexpected<Error> wrong_field(std::string_view field, std::string_view what) {
     return fail(ErrorCode::invalid_argument, fmt::format("validation error: field '{}' {}", field, what));
 }
 
 Status check_url(const std::string& text) {
     auto url = boost::urls::parse_uri(text);
     if (text.size() > 2048 || !url || (url->scheme() != "http" && url->scheme() != "https") || url->host().empty())
-        return wrong("url", "must be an http or https URL");
-    if (url->has_userinfo()) return wrong("url", "must not hold a user name or password");
+        return wrong_field("url", "must be an http or https URL");
+    if (url->has_userinfo()) return wrong_field("url", "must not hold a user name or password");
     return {};
 }
 
@@ -38,10 +38,10 @@ Status apply_webhook_request(std::string_view body, WebhookRequest kind, Webhook
         for (auto [field, given] : {std::pair("name", name.has_value()), std::pair("url", url.has_value()),
                                     std::pair("signatureSecret", secret.has_value()),
                                     std::pair("events", fields.has("events"))})
-            if (!given) return wrong(field, "is required");
+            if (!given) return wrong_field(field, "is required");
     }
     if (name) {
-        if (name->empty() || name->size() > 128) return wrong("name", "must have 1 to 128 characters");
+        if (name->empty() || name->size() > 128) return wrong_field("name", "must have 1 to 128 characters");
         webhook.name = *name;
     }
     if (url) {
@@ -49,15 +49,15 @@ Status apply_webhook_request(std::string_view body, WebhookRequest kind, Webhook
         webhook.url = *url;
     }
     if (secret) {
-        if (secret->empty() || secret->size() > 1024) return wrong("signatureSecret", "must have 1 to 1024 characters");
+        if (secret->empty() || secret->size() > 1024) return wrong_field("signatureSecret", "must have 1 to 1024 characters");
         webhook.secret = *secret;
     }
     if (enabled) webhook.enabled = *enabled;
     if (fields.has("events")) {
         for (const std::string& event : events)
             if (std::ranges::find(kEventTypes, event) == kEventTypes.end())
-                return wrong("events", fmt::format("lists '{}', which is no type of event", event));
-        if (events.empty()) return wrong("events", "must list at least one type of event");
+                return wrong_field("events", fmt::format("lists '{}', which is no type of event", event));
+        if (events.empty()) return wrong_field("events", "must list at least one type of event");
         std::ranges::sort(events);
         events.erase(std::unique(events.begin(), events.end()), events.end());
         webhook.events = std::move(events);

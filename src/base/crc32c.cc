@@ -7,7 +7,7 @@
 namespace gb {
 namespace {
 
-constexpr std::array<std::uint32_t, 256> kTable = [] {
+constexpr std::array<std::uint32_t, 256> kByteTable = [] {
     std::array<std::uint32_t, 256> table{};
     for (std::uint32_t byte = 0; byte < 256; ++byte) {
         std::uint32_t value = byte;
@@ -38,7 +38,7 @@ __attribute__((target("sse4.2"))) std::uint32_t with_instruction(std::span<const
 std::uint32_t crc32c_portable(std::span<const std::byte> data, std::uint32_t before) {
     std::uint32_t value = ~before;
     for (const std::byte byte : data)
-        value = (value >> 8) ^ kTable[(value ^ static_cast<std::uint32_t>(byte)) & 0xff];
+        value = (value >> 8) ^ kByteTable[(value ^ static_cast<std::uint32_t>(byte)) & 0xff];
     return ~value;
 }
 

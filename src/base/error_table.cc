@@ -6,7 +6,7 @@
 namespace gb {
 namespace {
 
-constexpr std::array<ErrorRow, 18> kTable{{
+constexpr std::array<ErrorRow, 18> kErrorTable{{
     {ErrorCode::canceled, "canceled", 499, 1},
     {ErrorCode::unknown, "unknown", 500, 1},
     {ErrorCode::invalid_argument, "invalid_argument", 400, 2},
@@ -30,12 +30,12 @@ constexpr std::array<ErrorRow, 18> kTable{{
 }  // namespace
 
 const ErrorRow& error_row(ErrorCode code) {
-    return kTable[static_cast<std::size_t>(code) - 1];
+    return kErrorTable[static_cast<std::size_t>(code) - 1];
 }
 
 ErrorCode code_from_http(int status) {
     if (status == 502) return ErrorCode::unavailable;
-    for (const ErrorRow& row : kTable)
+    for (const ErrorRow& row : kErrorTable)
         if (row.http_status == status) return row.code;
     return ErrorCode::internal;
 }

@@ -14,6 +14,8 @@
 #include "base/file.h"
 #include "base/ids.h"
 #include "base/log.h"
+#include "base/units.h"
+#include "cli/commands.h"
 #include "cli/paths.h"
 #include "cli/progress.h"
 #include "node/accelerator_check.h"
@@ -24,22 +26,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kMib = 1U << 20;
-constexpr int kInterrupted = 130;  // as a shell says it: 128 and SIGINT
 
-struct Options {
+struct ArchiveOptions {
     NodeOptions node = default_node_options();
     std::string name;
     fs::path file;
     bool force = false;
 };
 
-std::atomic<bool> interrupted = false;
+std::atomic<bool> told_to_stop = false;
 
 // Signals end the work at its next step, so that what is half done is removed. A read that waits is woken.
 void hear_signals() {
     struct sigaction action{};
-    action.sa_handler = [](int) { interrupted = true; };
+    action.sa_handler = [](int) { told_to_stop = true; };
     for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(signal, &action, nullptr);
 }
 
@@ -52,7 +52,7 @@ std::string time_left(std::int64_t begun_ms, double fraction) {
 TransferProgress progress_on(ProgressLine& line, const char* what) {
     return [&line, what, begun_ms = monotonic_ms()](std::string_view part, std::uint64_t done,
                                                     std::uint64_t total) -> Status {
-        if (interrupted) return fail(ErrorCode::canceled, "interrupted; nothing is left of it");
+        if (told_to_stop) return fail(ErrorCode::canceled, "interrupted; nothing is left of it");
         const double fraction = total == 0 ? 0 : static_cast<double>(done) / static_cast<double>(total);
         line.update(fraction, what,
                     fmt::format("{}, {} of {} MiB{}", part, done / kMib, total / kMib,
@@ -109,7 +109,7 @@ class Output {
     fs::path file_, temporary_;
 };
 
-Result<std::string> run_export(const Options& options) {
+Result<std::string> run_export(const ArchiveOptions& options) {
     TemplateStore store(options.node.templates());
     GB_TRY_ASSIGN(const StoredTemplate stored, store.find(options.name));
     const std::string& name = stored.manifest.info.name;
@@ -140,7 +140,7 @@ Status try_kvm(const NodeOptions& node, const StoredTemplate& stored) {
             stored.manifest.info.name, choice.reason));
 }
 
-Result<std::string> run_import(const Options& options) {
+Result<std::string> run_import(const ArchiveOptions& options) {
     if (::geteuid() != 0)
         return fail(ErrorCode::permission_denied, "run it as root (sudo): templates belong to the server");
     UniqueFd in(options.file == "-" ? ::fcntl(0, F_DUPFD_CLOEXEC, 3)
@@ -163,9 +163,9 @@ Result<std::string> run_import(const Options& options) {
                        m.info.disk_mib, engine::accelerator_name(m.accelerator), m.info.build_id);
 }
 
-using Work = Result<std::string> (*)(const Options&);
+using ArchiveWork = Result<std::string> (*)(const ArchiveOptions&);
 
-Action action_of(const std::shared_ptr<Options>& options, Work work) {
+Action action_of(const std::shared_ptr<ArchiveOptions>& options, ArchiveWork work) {
     return [options, work] {
         log::set_level(log::Level::warn);
         hear_signals();
@@ -179,8 +179,8 @@ Action action_of(const std::shared_ptr<Options>& options, Work work) {
 }  // namespace
 
 void add_archive_commands(CLI::App& group, Action& run) {
-    auto options = std::make_shared<Options>();
-    const auto add = [&](const char* name, const char* help, Work work) {
+    auto options = std::make_shared<ArchiveOptions>();
+    const auto add = [&](const char* name, const char* help, ArchiveWork work) {
         CLI::App* command = group.add_subcommand(name, help);
         add_data_dir(*command, options->node);
         add_templates_dir(*command, options->node);

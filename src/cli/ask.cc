@@ -4,6 +4,8 @@
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
+#include "http/message.h"
+
 namespace gb::cli {
 
 CLI::App* add_asking(CLI::App& group, const char* name, const char* help,
@@ -16,6 +18,10 @@ CLI::App* add_asking(CLI::App& group, const char* name, const char* help,
         run = action;
     });
     return command;
+}
+
+std::string path_of(const char* format, const std::string& id) {
+    return fmt::format(fmt::runtime(format), http::percent_encode(id));
 }
 
 Result<ServerAddress> server_of(const AskOptions& options) {

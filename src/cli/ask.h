@@ -26,6 +26,9 @@ struct AskOptions {
 CLI::App* add_asking(CLI::App& group, const char* name, const char* help,
                      const std::shared_ptr<AskOptions>& options, Action& run, Action action);
 
+// "/sandboxes/{}" with the id in it, encoded.
+std::string path_of(const char* format, const std::string& id);
+
 Result<ServerAddress> server_of(const AskOptions& options);
 
 using Show = std::function<std::string(const boost::json::value& answer)>;

@@ -13,6 +13,8 @@ namespace gb::cli {
 
 using Action = std::function<int()>;
 
+inline constexpr int kInterrupted = 130;  // the exit code as a shell says it: 128 and SIGINT
+
 void add_serve(CLI::App& app, Action& run);
 void add_env(CLI::App& app, Action& run);
 void add_template(CLI::App& app, Action& run);

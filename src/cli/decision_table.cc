@@ -13,7 +13,7 @@ namespace gb::cli {
 namespace json = boost::json;
 namespace {
 
-constexpr std::array kColumns{Column{"TIME", "time"},
+constexpr std::array kDecisionColumns{Column{"TIME", "time"},
                               Column{"WHAT", "verdict"},
                               Column{"PROTO", "protocol"},
                               Column{"DESTINATION", "destination"},
@@ -21,7 +21,7 @@ constexpr std::array kColumns{Column{"TIME", "time"},
                               Column{"RULE", "rule"},
                               Column{"SENT", "sent", Column::Align::right},
                               Column{"RECEIVED", "received", Column::Align::right}};
-constexpr std::array<int, kColumns.size()> kWidths{24, 5, 5, 32, 5, 24, 10, 10};
+constexpr std::array<int, kDecisionColumns.size()> kWidths{24, 5, 5, 32, 5, 24, 10, 10};
 
 // Name and address, or what there is of them.
 json::value with_destination(const json::value& line) {
@@ -67,12 +67,12 @@ json::array merge_ends(const json::array& lines) {
 std::string format_decisions(const json::array& lines) {
     json::array rows;
     for (const json::value& line : lines) rows.push_back(with_destination(line));
-    return format_table(kColumns, rows);
+    return format_table(kDecisionColumns, rows);
 }
 
 std::string decision_heading() {
     json::object titles;
-    for (const Column& column : kColumns) titles[column.field] = column.title;
+    for (const Column& column : kDecisionColumns) titles[column.field] = column.title;
     titles["name"] = titles["destination"];
     return format_decision(titles);
 }
@@ -80,10 +80,10 @@ std::string decision_heading() {
 std::string format_decision(const json::value& line) {
     const json::value row = with_destination(line);
     std::string out;
-    for (std::size_t i = 0; i < kColumns.size(); ++i) {
-        const std::string text = field_text(row, kColumns[i].field);
+    for (std::size_t i = 0; i < kDecisionColumns.size(); ++i) {
+        const std::string text = field_text(row, kDecisionColumns[i].field);
         if (i > 0) out += "  ";
-        out += kColumns[i].align == Column::Align::right ? fmt::format("{:>{}}", text, kWidths[i])
+        out += kDecisionColumns[i].align == Column::Align::right ? fmt::format("{:>{}}", text, kWidths[i])
                                                          : fmt::format("{:<{}}", text, kWidths[i]);
     }
     out.erase(out.find_last_not_of(' ') + 1);

@@ -24,16 +24,15 @@ namespace fs = std::filesystem;
 namespace json = boost::json;
 
 constexpr const char* kTemplate = "base";  // the smallest; the script needs nothing but Python
-constexpr int kInterrupted = 130;          // as a shell says it: 128 and SIGINT
 
-struct Options {
+struct DemoOptions {
     NodeOptions node = default_node_options();
     fs::path output;
     bool json = false;
 };
 
 // The folder that is named, or one of its own below ./demo-output.
-Result<DemoReport> open_report(const Options& options) {
+Result<DemoReport> open_report(const DemoOptions& options) {
     const auto print = options.json ? DemoReport::Print::nothing : DemoReport::Print::text;
     std::error_code ec;
     fs::path folder = fs::absolute(options.output, ec);
@@ -84,7 +83,7 @@ Status keep_input(DemoReport& report, const DemoData& data) {
     return report.keep("ledger.csv", data.ledger);
 }
 
-Status demo(const Options& options, std::optional<DemoReport>& kept) {
+Status demo(const DemoOptions& options, std::optional<DemoReport>& kept) {
     if (::geteuid() != 0)
         return fail(ErrorCode::permission_denied,
                     "run it as root (sudo glovebox demo): machines and network namespaces need it");
@@ -107,7 +106,7 @@ Status demo(const Options& options, std::optional<DemoReport>& kept) {
     return {};
 }
 
-int run_demo(const Options& options) {
+int run_demo(const DemoOptions& options) {
     std::optional<DemoReport> report;
     const Status done = demo(options, report);
     if (options.json) {
@@ -130,7 +129,7 @@ int run_demo(const Options& options) {
 void add_demo(CLI::App& app, Action& run) {
     CLI::App* command = app.add_subcommand(
         "demo", "Run the main job: unread code reconciles invoices in a machine without network");
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<DemoOptions>();
     add_node_dirs(*command, options->node);
     command->add_option("--output", options->output,
                         "Folder for what is printed and made  [demo-output/<time>]");

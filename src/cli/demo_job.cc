@@ -161,9 +161,9 @@ awaitable<Status> show_what_ran_it(DemoJob& job, const JobSandbox& sandbox, std:
     ::uname(&outside);
     const std::string layer = field_text(facts, "accelerator") == "kvm" ? "hardware virtualisation (KVM)"
                                                                         : "software emulation (TCG)";
+    const std::string reason = field_text(facts, "acceleratorReason");  // what QEMU printed stands in brackets, if it did
     job.report.show("layer", field_text(facts, "class") == "microvm",
-                    fmt::format("{} microvm, {}: {}", field_text(facts, "vmm"), layer,
-                                field_text(facts, "acceleratorReason")));
+                    fmt::format("{} microvm, {}: {}", field_text(facts, "vmm"), layer, reason.substr(0, reason.find(" ("))));
     const std::string kernel = first_line(inside.out),
                       host = fmt::format("{} {}", outside.sysname, outside.release);
     job.report.show("kernel inside and outside", inside.exit_code == 0 && kernel != host,

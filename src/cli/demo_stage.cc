@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <optional>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
@@ -17,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/error_tuple.h"
 #include "base/file.h"
 #include "cli/child_server.h"
 #include "cli/demo_job.h"
@@ -86,7 +86,7 @@ asio::awaitable<std::string> first_output(int fd) {
     asio::posix::stream_descriptor stream(co_await asio::this_coro::executor, ::dup(fd));
     std::string text;
     co_await asio::async_read_until(stream, asio::dynamic_buffer(text, 65'536), '\n',
-                                    asio::as_tuple(asio::use_awaitable));
+                                    kErrorTuple);
     co_return text;
 }
 

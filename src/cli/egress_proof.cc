@@ -17,7 +17,7 @@ using probe::State;
 
 constexpr std::array<std::string_view, 6> kProofs{"as allowed",  "proved",  "unproved",
                                                   "unreachable", "BLOCKED", "BREACH"};
-constexpr std::array kColumns{
+constexpr std::array kProofColumns{
     Column{"RESULT", "result"}, Column{"WHAT", "what"}, Column{"DESTINATION", "destination"},
     Column{"POLICY", "policy"}, Column{"SEEN", "seen"}, Column{"FROM THE HOST", "control"},
     Column{"LOG", "log"}};
@@ -112,7 +112,7 @@ std::string proof_table(std::span<const ProofRow> rows) {
             {"seen", text_of(row.seen)},
             {"control", row.target.control ? std::string(to_string(row.control.state)) : "-"},
             {"log", row.log.empty() ? "-" : row.log}});
-    return format_table(kColumns, lines);
+    return format_table(kProofColumns, lines);
 }
 
 std::string proof_summary(std::span<const ProofRow> rows) {

@@ -27,7 +27,7 @@ constexpr std::array kDeliveries{Column{"EVENT", "eventType"}, Column{"SANDBOX",
 constexpr std::array kWebhooks{Column{"ID", "id"}, Column{"NAME", "name"}, Column{"ENABLED", "enabled"},
                                Column{"URL", "url"}, Column{"EVENTS", "events"}};
 
-struct Options : AskOptions {
+struct EventOptions : AskOptions {
     std::string id, name, url;
     std::string secret_file = "-";
     std::vector<std::string> events;
@@ -58,7 +58,7 @@ Result<std::string> read_secret(const std::string& file) {
     return out;
 }
 
-int list_events(const Options& options) {
+int list_events(const EventOptions& options) {
     std::string path = "/events/sandboxes";
     if (!options.id.empty()) path += "/" + http::percent_encode(options.id);
     path += fmt::format("?limit={}", options.limit);
@@ -66,7 +66,7 @@ int list_events(const Options& options) {
     return ask(options, "GET", path, [](const json::value& answer) { return format_table(kEvents, answer); });
 }
 
-int create_webhook(const Options& options) {
+int create_webhook(const EventOptions& options) {
     auto secret = read_secret(options.secret_file);
     if (!secret) return complain(secret.error());
     json::array events;
@@ -82,7 +82,7 @@ int create_webhook(const Options& options) {
 }  // namespace
 
 void add_events(CLI::App& app, Action& run) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<EventOptions>();
     CLI::App* events = app.add_subcommand("event", "What happened to sandboxes");
     events->require_subcommand(1);
     CLI::App* list = add_asking(*events, "list", "List events, the newest first", options, run,

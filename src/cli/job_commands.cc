@@ -14,6 +14,7 @@
 
 #include "base/ids.h"
 #include "cli/ask.h"
+#include "cli/commands.h"
 #include "cli/job_run.h"
 #include "cli/table.h"
 
@@ -23,11 +24,10 @@ namespace {
 namespace asio = boost::asio;
 namespace json = boost::json;
 
-constexpr int kInterrupted = 130;  // as a shell says it: 128 and SIGINT
 constexpr std::array kJobs{Column{"NAME", "name"}, Column{"SANDBOX", "sandboxID"}, Column{"STATE", "state"},
                            Column{"STARTED", "startedAt"}, Column{"ENDS", "endAt"}};
 
-struct Options : AskOptions {
+struct JobCommandOptions : AskOptions {
     JobOptions job;
     std::vector<std::string> env, uploads;
     std::string sandbox_id;
@@ -35,7 +35,7 @@ struct Options : AskOptions {
 };
 
 // Everything that can be wrong with the command line, before anything is made.
-Status read_arguments(Options& options) {
+Status read_arguments(JobCommandOptions& options) {
     for (const std::string& text : options.env) {
         const std::size_t equals = text.find('=');
         if (equals == std::string::npos || equals == 0)
@@ -55,20 +55,20 @@ Status read_arguments(Options& options) {
     return {};
 }
 
-Result<JobClient> client_of(const Options& options) {
+Result<JobClient> client_of(const JobCommandOptions& options) {
     GB_TRY_ASSIGN(ServerAddress server, server_of(options));
     GB_TRY_ASSIGN(ServerPlace place, resolve_server(server.url));
     return JobClient(std::move(server), std::move(place));
 }
 
-std::string attach_hint(const Options& options) {
+std::string attach_hint(const JobCommandOptions& options) {
     return "glovebox job attach" +
            (options.data_dir_given ? " --data-dir " + options.node.data_dir.string() : "");
 }
 
-using Work = std::function<asio::awaitable<Result<int>>(JobRun& job)>;
+using JobWork = std::function<asio::awaitable<Result<int>>(JobRun& job)>;
 
-int follow_job(Options& options, const Work& work) {
+int follow_job(JobCommandOptions& options, const JobWork& work) {
     if (Status good = read_arguments(options); !good) return complain(good.error());
     auto client = client_of(options);
     if (!client) return complain(client.error());
@@ -115,7 +115,7 @@ asio::awaitable<Result<json::array>> read_jobs(JobClient& client) {
     co_return jobs;
 }
 
-int list_jobs(const Options& options) {
+int list_jobs(const JobCommandOptions& options) {
     auto client = client_of(options);
     if (!client) return complain(client.error());
     asio::io_context io(1);
@@ -134,7 +134,7 @@ int list_jobs(const Options& options) {
     return code;
 }
 
-void add_common(CLI::App& command, Options& options) {
+void add_common(CLI::App& command, JobCommandOptions& options) {
     command
         .add_option("--timeout", options.job.timeout_s,
                     "Seconds of one run of the sandbox  [the longest of the plan]")
@@ -146,9 +146,9 @@ void add_common(CLI::App& command, Options& options) {
 }  // namespace
 
 void add_job(CLI::App& app, Action& run) {
-    CLI::App* group = app.add_subcommand("job", "Work that takes longer than one run of a sandbox may last");
+    CLI::App* group = app.add_subcommand("job", "JobWork that takes longer than one run of a sandbox may last");
     group->require_subcommand(1);
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<JobCommandOptions>();
 
     CLI::App* start = add_asking(
         *group, "run", "Run a command in a sandbox of its own and follow it to its end", options, run,

@@ -12,7 +12,6 @@
 #include "base/file.h"
 #include "cli/decision_table.h"
 #include "cli/table.h"
-#include "http/message.h"
 
 namespace gb::cli {
 namespace {
@@ -28,10 +27,6 @@ struct EgressCommand : AskOptions {
     bool follow = false;
     std::size_t limit = 1000;
 };
-
-std::string path_of(const char* format, const std::string& id) {
-    return fmt::format(fmt::runtime(format), http::percent_encode(id));
-}
 
 int show_network(const NetworkCommand& options) {
     const auto nothing = [](const json::value&) { return std::string(); };

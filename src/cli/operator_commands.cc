@@ -60,12 +60,12 @@ constexpr std::array kDisk{Column{"TEAM", "slug"},
 constexpr std::array kDiskSandboxes{Column{"SANDBOX", "sandboxID"}, Column{"TEMPLATE", "alias"},
                                     Column{"STATE", "state"}, Column{"BYTES", "bytes", right}};
 
-struct Options : AskOptions {
+struct OperatorOptions : AskOptions {
     std::string name, team, id;
     std::optional<std::string> slug, plan, start, end;
     bool csv = false;
 };
-using OptionsPtr = std::shared_ptr<Options>;
+using OptionsPtr = std::shared_ptr<OperatorOptions>;
 
 CLI::App* add_group(CLI::App& app, const char* name, const char* help) {
     CLI::App* group = app.add_subcommand(name, help);
@@ -74,7 +74,7 @@ CLI::App* add_group(CLI::App& app, const char* name, const char* help) {
 }
 
 OptionsPtr operator_options() {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<OperatorOptions>();
     options->as_operator = true;
     return options;
 }
@@ -84,7 +84,7 @@ Show table(const std::array<Column, Count>& columns) {
     return [&columns](const json::value& answer) { return format_table(columns, answer); };
 }
 
-std::string keys_path(const Options& options) {
+std::string keys_path(const OperatorOptions& options) {
     return fmt::format("/glovebox/teams/{}/keys", http::percent_encode(options.team));
 }
 
@@ -97,7 +97,7 @@ std::string show_usage(const json::value& answer) {
                        field_text(answer, "total.totalUSD"));
 }
 
-int usage(const Options& options) {
+int usage(const OperatorOptions& options) {
     std::string query;
     auto add = [&](const char* name, const std::string& value) {
         query += (query.empty() ? "?" : "&") + std::string(name) + "=" + http::percent_encode(value);
@@ -118,7 +118,7 @@ int usage(const Options& options) {
     return 0;
 }
 
-int disk(const Options& options) {
+int disk(const OperatorOptions& options) {
     if (options.team.empty()) return ask(options, "GET", "/admin/disk", table(kDisk));
     return ask(
         options, "GET", "/admin/disk?team=" + http::percent_encode(options.team),

@@ -30,13 +30,13 @@ namespace asio = boost::asio;
 namespace json = boost::json;
 
 constexpr std::chrono::milliseconds kPatience{5'000};
-constexpr std::chrono::minutes kRunLimit{30};
+constexpr std::chrono::minutes kProveLimit{30};
 constexpr std::chrono::milliseconds kLogPatience{3'000};  // a line is written a moment after its packet
 constexpr int kLifetime = 900;                            // seconds, of a sandbox that is made for this
 constexpr int kDoesNotHold = 10;                          // exit code, of no error
 constexpr std::string_view kSlotLinks = "gb";             // devices of the host that lead to sandboxes
 
-struct Options : AskOptions {
+struct ProveOptions : AskOptions {
     std::string subject, network_file;
     std::vector<std::string> addresses{"1.1.1.1", "8.8.8.8"}, names;
 };
@@ -49,7 +49,7 @@ std::string text_in(const json::value& object, const char* field) {
 // A sandbox that was made for this ends with it.
 class Subject {
   public:
-    static Result<Subject> open(const ServerAddress& server, const Options& options) {
+    static Result<Subject> open(const ServerAddress& server, const ProveOptions& options) {
         auto info = call_api(server, "GET", "/sandboxes/" + http::percent_encode(options.subject));
         if (info) {
             if (!options.network_file.empty())
@@ -113,7 +113,7 @@ void read_interfaces(Surroundings& around) {
     if (around.slots.size() > kMost) around.slots.resize(kMost);
 }
 
-Result<Surroundings> look_around(const PolicyInForce& in_force, const Options& options,
+Result<Surroundings> look_around(const PolicyInForce& in_force, const ProveOptions& options,
                                  std::uint16_t server_port) {
     Surroundings out;
     out.server_port = server_port;
@@ -167,7 +167,7 @@ asio::awaitable<Result<std::vector<probe::Outcome>>> try_inside(JobClient& clien
         return {};
     };
     GB_CO_TRY_ASSIGN(const int code,
-                     co_await client.run(sandbox, run_message(path, targets), kRunLimit, take));
+                     co_await client.run(sandbox, run_message(path, targets), kProveLimit, take));
     if (code != 0)
         co_return fail(ErrorCode::failed_precondition,
                        fmt::format("the attempts cannot be made inside, exit code {}: {}", code, complaint));
@@ -207,7 +207,7 @@ Result<json::array> read_log(const ServerAddress& server, const std::string& id,
     }
 }
 
-Result<std::vector<ProofRow>> run_proof(const Options& options, const std::filesystem::path& program) {
+Result<std::vector<ProofRow>> run_proof(const ProveOptions& options, const std::filesystem::path& program) {
     ProgressLine progress("prove-egress");
     progress.update(0, "make ready", "");
     GB_TRY_ASSIGN(const ServerAddress server, server_of(options));
@@ -244,7 +244,7 @@ Result<std::vector<ProofRow>> run_proof(const Options& options, const std::files
     return rows;
 }
 
-int prove_egress(const Options& options) {
+int prove_egress(const ProveOptions& options) {
     const std::filesystem::path program = options.node.guest_dir / "glovebox-probe";
     std::error_code ec;
     if (!std::filesystem::is_regular_file(program, ec))
@@ -264,7 +264,7 @@ int prove_egress(const Options& options) {
 }  // namespace
 
 void add_prove(CLI::App& app, Action& run) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<ProveOptions>();
     CLI::App* command = add_asking(
         app, "prove-egress",
         "Try every way out from inside a sandbox and from here, and compare both with its policy and its log",

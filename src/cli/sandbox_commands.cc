@@ -7,7 +7,6 @@
 #include "cli/ask.h"
 #include "cli/network_commands.h"
 #include "cli/table.h"
-#include "http/message.h"
 
 namespace gb::cli {
 namespace {
@@ -15,7 +14,7 @@ namespace {
 constexpr std::array kSandboxes{Column{"ID", "sandboxID"}, Column{"TEMPLATE", "alias"}, Column{"STATE", "state"},
                                 Column{"STARTED", "startedAt"}, Column{"ENDS", "endAt"}};
 constexpr std::array kForks{Column{"ID", "sandbox.sandboxID"}, Column{"ERROR", "error.message"}};
-struct Options : AskOptions {
+struct SandboxOptions : AskOptions {
     std::string id;
     std::string state;  // that are listed; empty: all
     bool without_memory = false;
@@ -23,17 +22,13 @@ struct Options : AskOptions {
     int timeout_s = 300;
 };
 
-std::string path_of(const char* format, const std::string& id) {
-    return fmt::format(fmt::runtime(format), http::percent_encode(id));
-}
-
 }  // namespace
 
 void add_sandbox(CLI::App& app, Action& run) {
     CLI::App* group =
         app.add_subcommand("sandbox", "Look at sandboxes of the local server, pause, copy and end them");
     group->require_subcommand(1);
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<SandboxOptions>();
     auto add = [&](const char* name, const char* help, bool with_id, Action action) {
         CLI::App* command = add_asking(*group, name, help, options, run, std::move(action));
         if (with_id) command->add_option("id", options->id, "Id of the sandbox")->required();

@@ -15,7 +15,7 @@ namespace json = boost::json;
 
 constexpr std::array kSnapshots{Column{"ID", "snapshotID"}, Column{"NAMES", "names"}};
 
-struct Options : AskOptions {
+struct SnapshotOptions : AskOptions {
     std::string id;
     std::string name;
 };
@@ -25,7 +25,7 @@ struct Options : AskOptions {
 void add_snapshot(CLI::App& app, Action& run) {
     CLI::App* group = app.add_subcommand("snapshot", "Copies of running sandboxes, to start others from");
     group->require_subcommand(1);
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<SnapshotOptions>();
 
     CLI::App* create =
         add_asking(*group, "create", "Copy a running sandbox, which runs on", options, run, [options] {

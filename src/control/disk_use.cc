@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include "base/clock.h"
+#include "base/error_tuple.h"
 #include "base/offload.h"
 #include "control/listing.h"
 
@@ -78,7 +78,7 @@ asio::awaitable<Result<DiskUsage::Rows>> DiskUsage::read(std::chrono::millisecon
     for (;;) {
         if (rows_ && begun_ms_ >= oldest) co_return rows_;
         if (!looking_) break;
-        co_await done_.async_wait(asio::as_tuple(asio::use_awaitable));
+        co_await done_.async_wait(kErrorTuple);
     }
     looking_ = true;
     const std::int64_t begun = monotonic_ms();

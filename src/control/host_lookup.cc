@@ -8,7 +8,6 @@
 #include <thread>
 #include <utility>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
@@ -16,6 +15,8 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
+
+#include "base/error_tuple.h"
 
 namespace gb {
 
@@ -102,7 +103,7 @@ asio::awaitable<Result<HostAddresses>> look_up_host(std::string host, std::chron
         place.reset();  // before anybody knows: who has the answer may ask for the next name
         Lookup::finish(lookup, std::move(found));
     }).detach();
-    co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+    co_await timer.async_wait(kErrorTuple);
     std::lock_guard lock(lookup->mutex);
     if (!lookup->answer) co_return fail(ErrorCode::deadline_exceeded, fmt::format("no answer within {} ms", limit.count()));
     co_return *std::move(lookup->answer);

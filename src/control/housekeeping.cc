@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/housekeeping.h"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include "base/clock.h"
+#include "base/error_tuple.h"
 #include "base/log.h"
 #include "base/offload.h"
 
@@ -28,7 +28,7 @@ asio::awaitable<void> keep_house(Store& store, asio::thread_pool& pool, Housekee
             if (!forgotten) log::error("old records were not removed", {{"error", forgotten.error().message}});
         }
         timer.expires_after(options.see_runs_every);
-        auto [ec] = co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+        auto [ec] = co_await timer.async_wait(kErrorTuple);
         if (ec) co_return;
     }
 }

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kPrefix = "e2b_";
 
-std::unexpected<Error> refused(std::string_view why) {
+std::unexpected<Error> refused_key(std::string_view why) {
     return fail(ErrorCode::unauthenticated,
                 fmt::format("Invalid API key, please visit https://e2b.dev/docs/api-key for more information: {} "
                             "(on the server, `glovebox env` prints a valid one)",
@@ -38,14 +38,14 @@ NewKey make_api_key(std::string team_id, std::string name) {
 }
 
 Result<Team> authenticate(Store& store, std::string_view key) {
-    if (key.empty()) return refused("the header X-API-Key is missing");
+    if (key.empty()) return refused_key("the header X-API-Key is missing");
     bool well_formed = key.size() == 44 && key.starts_with(kPrefix) &&
                        std::ranges::all_of(key.substr(4), [](char c) {
                            return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
                        });
-    if (!well_formed) return refused("a key is e2b_ followed by 40 hexadecimal digits");
+    if (!well_formed) return refused_key("a key is e2b_ followed by 40 hexadecimal digits");
     GB_TRY_ASSIGN(auto team, store.team_of_key(sha256_hex(key)));
-    if (!team) return refused("no such key");
+    if (!team) return refused_key("no such key");
     return *std::move(team);
 }
 

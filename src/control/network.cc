@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replaces the network of sandboxes, running or paused.
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "base/error_tuple.h"
 #include "base/log.h"
 #include "control/commit.h"
 #include "control/events.h"
@@ -19,7 +19,7 @@ using enum SandboxState;
 
 awaitable<Sandboxes::Turn> Sandboxes::take_turn(EntryPtr entry) {
     const std::uint64_t ticket = entry->next_ticket++;
-    while (entry->turn != ticket) co_await entry->changed.async_wait(asio::as_tuple(asio::use_awaitable));
+    while (entry->turn != ticket) co_await entry->changed.async_wait(kErrorTuple);
     co_return Turn(entry);
 }
 

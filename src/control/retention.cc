@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -11,6 +10,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "base/clock.h"
+#include "base/error_tuple.h"
 #include "control/sandboxes.h"
 
 namespace gb {
@@ -92,7 +92,7 @@ asio::awaitable<void> apply_retention(Sandboxes& sandboxes) {
                            });
         }
         timer.expires_after(look_every(sandboxes.retention()));
-        auto [ec] = co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+        auto [ec] = co_await timer.async_wait(kErrorTuple);
         if (ec) co_return;
     }
 }

@@ -2,12 +2,12 @@
 // Copies of running sandboxes: snapshots, which are kept, and forks, which run.
 #include <algorithm>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
 
 #include "base/clock.h"
+#include "base/error_tuple.h"
 #include "base/ids.h"
 #include "base/log.h"
 #include "control/events.h"
@@ -134,7 +134,7 @@ awaitable<Result<std::vector<Result<SandboxView>>>> Sandboxes::fork(Team team, s
                            out[i] = std::move(made);
                            if (--left == 0) all_done.cancel();
                        });
-    while (left > 0) co_await all_done.async_wait(asio::as_tuple(asio::use_awaitable));
+    while (left > 0) co_await all_done.async_wait(kErrorTuple);
     if (Status removed = co_await node_.remove_snapshot(build_id); !removed)
         log::warn("the copy that forks were started from is left",
                   {{"sandbox", id}, {"build", build_id}, {"error", removed.error().message}});

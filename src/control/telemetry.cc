@@ -5,13 +5,13 @@
 #include <unordered_set>
 #include <utility>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
 
 #include "base/clock.h"
+#include "base/error_tuple.h"
 #include "base/log.h"
 #include "base/offload.h"
 #include "control/rate_limit.h"
@@ -24,7 +24,6 @@ using asio::awaitable;
 
 namespace {
 
-constexpr auto kWait = asio::as_tuple(asio::use_awaitable);
 constexpr int kMostPages = 4;                       // of one guest at a time; the rest comes the next time
 constexpr std::int64_t kLeastBetweenPoints = 1000;  // ms: the guest's counters have a step of 10
 constexpr std::int64_t kRecentMs = 1000;            // an answer that is as young needs no other before an end
@@ -97,7 +96,7 @@ awaitable<void> TelemetryCollector::run() {
         start_due();
         co_await flush();
         timer.expires_after(options_.look_every);
-        auto [ec] = co_await timer.async_wait(kWait);
+        auto [ec] = co_await timer.async_wait(kErrorTuple);
         if (ec) co_return;
     }
 }
@@ -210,7 +209,7 @@ void TelemetryCollector::take_metrics(Guest& guest, const GuestMetrics& metrics)
 }
 
 awaitable<void> TelemetryCollector::flush() {
-    while (writing_) co_await written_.async_wait(kWait);
+    while (writing_) co_await written_.async_wait(kErrorTuple);
     if (pending_.points.empty() && pending_.entries.empty()) co_return;
     writing_ = true;
     const Batch batch = std::exchange(pending_, {});
@@ -227,14 +226,14 @@ awaitable<void> TelemetryCollector::flush() {
 awaitable<void> TelemetryCollector::collect_now(SandboxRecord record) {
     GuestPtr guest = guest_of(record);
     const std::int64_t asked_at = monotonic_ms();
-    while (guest->busy && guest->failures == 0) co_await guest->done.async_wait(kWait);
+    while (guest->busy && guest->failures == 0) co_await guest->done.async_wait(kErrorTuple);
     // In the same millisecond it may have answered before it was asked.
     if (guest->failures == 0 && guest->answered_at <= asked_at) co_await collect(guest);
     co_await flush();
 }
 
 awaitable<void> TelemetryCollector::collect_next(GuestPtr guest) {
-    while (guest->busy) co_await guest->done.async_wait(kWait);
+    while (guest->busy) co_await guest->done.async_wait(kErrorTuple);
     co_await collect(guest);
 }
 
@@ -254,7 +253,7 @@ awaitable<void> TelemetryCollector::collect_last(SandboxRecord record) {
         wait->over = true;
         wait->timer.cancel();
     });
-    if (!wait->over) co_await wait->timer.async_wait(kWait);
+    if (!wait->over) co_await wait->timer.async_wait(kErrorTuple);
     asio::co_spawn(executor_, flush(), asio::detached);  // while the machine is ended
 }
 

@@ -2,13 +2,13 @@
 // How a sandbox moves between its states, and who waits for whom.
 #include <algorithm>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
 
 #include "base/clock.h"
+#include "base/error_tuple.h"
 #include "base/log.h"
 #include "base/offload.h"
 #include "control/commit.h"
@@ -43,7 +43,7 @@ awaitable<Result<Plan>> Sandboxes::plan_of(std::string team_id) {
 awaitable<void> Sandboxes::settle(EntryPtr entry) const {
     const SandboxState met = entry->record.state;
     while (is_transition(entry->record.state) && entry->record.state == met && entries_.contains(entry->record.id))
-        co_await entry->changed.async_wait(asio::as_tuple(asio::use_awaitable));
+        co_await entry->changed.async_wait(kErrorTuple);
 }
 
 awaitable<Status> Sandboxes::move_end(EntryPtr entry, std::int64_t ends_ms, Direction direction) {

@@ -7,7 +7,6 @@
 #include <set>
 #include <utility>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
@@ -15,6 +14,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "base/clock.h"
+#include "base/error_tuple.h"
 #include "base/ids.h"
 #include "base/log.h"
 #include "base/offload.h"
@@ -37,7 +37,7 @@ double chance() {
 
 awaitable<void> sleep_on(asio::steady_timer& timer, milliseconds time) {
     timer.expires_after(time);
-    co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+    co_await timer.async_wait(kErrorTuple);
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <functional>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -13,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/crypto.h"
+#include "base/error_tuple.h"
 #include "base/eventually.h"
 #include "base/file.h"
 #include "base/ids.h"
@@ -103,7 +103,7 @@ class WebhooksTest : public StoreFixture {
             asio::steady_timer timer(io_);
             while (held_) {
                 timer.expires_after(milliseconds(10));
-                co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+                co_await timer.async_wait(kErrorTuple);
             }
             --holding_;
         }

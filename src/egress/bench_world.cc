@@ -34,7 +34,7 @@ constexpr Ipv4 kHostThere{0xcb007101}, kInternetHere{0xcb007102};        // 203.
 constexpr Ipv4 kLinkOfPlain{0xcb007104}, kLinkOfRelay{0xcb007108};       // 203.0.113.4 and .8
 constexpr Ipv4 kBareHostInside{0x0ac80001}, kRouterOutside{0x0ac80002};  // 10.200.0.1 and .2
 constexpr Ipv4 kRouterInside{0x0a0b0001}, kBareGuest{0x0a0b0002};        // as in a slot
-constexpr std::size_t kPiece = 128 << 10;
+constexpr std::size_t kSentAtOnce = 128 << 10;
 
 UniqueFd bound(int type, std::uint16_t port) {
     UniqueFd fd(::socket(AF_INET, type | SOCK_CLOEXEC, 0));
@@ -123,7 +123,7 @@ void BenchServer::accept(std::size_t hello_size) {
 }
 
 void BenchServer::serve(int fd, Ask ask) {
-    std::vector<char> piece(kPiece);
+    std::vector<char> piece(kSentAtOnce);
     for (;;) {
         if (ask == Ask::give) {
             if (::send(fd, piece.data(), piece.size(), MSG_NOSIGNAL) <= 0) return;

@@ -4,7 +4,6 @@
 #include <array>
 #include <memory>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ip/udp.hpp>
 #include <boost/asio/read.hpp>
@@ -13,6 +12,7 @@
 #include <boost/asio/write.hpp>
 #include <fmt/format.h>
 
+#include "base/error_tuple.h"
 #include "base/ids.h"
 #include "egress/dns_wire.h"
 
@@ -24,7 +24,6 @@ using asio::ip::udp;
 using boost::system::error_code;
 using Time = std::chrono::steady_clock::time_point;
 
-constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
 constexpr int kMaxStrangers = 16;
 
 // A socket that is closed at a time, or by a Cut, which may both come when the exchange is over.
@@ -96,11 +95,11 @@ awaitable<Result<DnsAnswer>> ask_over_udp(DnsEndpoint server, const DnsQuestion&
 
     const std::uint16_t id = random_id();
     const std::string query = make_query(id, question, with_edns);
-    if (auto [error, sent] = co_await socket->async_send(asio::buffer(query), kToken); error)
+    if (auto [error, sent] = co_await socket->async_send(asio::buffer(query), kErrorTuple); error)
         co_return failed(server, error);
     std::array<char, 4096> room;
     for (int strangers = 0; strangers < kMaxStrangers; ++strangers) {
-        auto [error, size] = co_await socket->async_receive(asio::buffer(room), kToken);
+        auto [error, size] = co_await socket->async_receive(asio::buffer(room), kErrorTuple);
         if (error) co_return failed(server, error);
         auto answer = parse_answer({room.data(), size}, id, question);
         if (!answer && answer.error().code == ErrorCode::aborted) continue;
@@ -114,7 +113,7 @@ awaitable<Result<DnsAnswer>> ask_over_tcp(DnsEndpoint server, const DnsQuestion&
     const auto executor = co_await asio::this_coro::executor;
     LimitedSocket<tcp::socket> socket(executor, until, cut);
     if (cut.done()) co_return failed(server, asio::error::operation_aborted);
-    if (auto [error] = co_await socket->async_connect(endpoint_of<tcp>(server), kToken); error)
+    if (auto [error] = co_await socket->async_connect(endpoint_of<tcp>(server), kErrorTuple); error)
         co_return failed(server, error);
 
     const std::uint16_t id = random_id();
@@ -122,13 +121,13 @@ awaitable<Result<DnsAnswer>> ask_over_tcp(DnsEndpoint server, const DnsQuestion&
     std::string framed;
     wire::put_u16(framed, static_cast<std::uint16_t>(query.size()));
     framed += query;
-    if (auto [error, sent] = co_await asio::async_write(*socket, asio::buffer(framed), kToken); error)
+    if (auto [error, sent] = co_await asio::async_write(*socket, asio::buffer(framed), kErrorTuple); error)
         co_return failed(server, error);
     std::string head(2, '\0');
-    if (auto [error, size] = co_await asio::async_read(*socket, asio::buffer(head), kToken); error)
+    if (auto [error, size] = co_await asio::async_read(*socket, asio::buffer(head), kErrorTuple); error)
         co_return failed(server, error);
     std::string message(*wire::Reader(head).u16(), '\0');
-    if (auto [error, size] = co_await asio::async_read(*socket, asio::buffer(message), kToken); error)
+    if (auto [error, size] = co_await asio::async_read(*socket, asio::buffer(message), kErrorTuple); error)
         co_return failed(server, error);
     co_return understood(server, parse_answer(message, id, question));
 }

@@ -4,7 +4,6 @@
 #include <array>
 #include <list>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ip/udp.hpp>
@@ -13,6 +12,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 
+#include "base/error_tuple.h"
 #include "egress/dns_wire.h"
 
 namespace gb::egress {
@@ -23,7 +23,6 @@ using asio::ip::udp;
 using boost::system::error_code;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
 // No honest query is longer. A datagram beyond it is cut, which parse_query() sees.
 constexpr std::size_t kMaxQuery = 4096;
 
@@ -46,7 +45,7 @@ class Pace {
             }
             if (used_ < per_second_) break;
             asio::steady_timer timer(executor_, next_);
-            co_await timer.async_wait(kToken);
+            co_await timer.async_wait(kErrorTuple);
         }
         ++used_;
     }
@@ -113,18 +112,18 @@ awaitable<void> DnsServer::Core::receive(Self self) {
         co_await self->pace.step();
         if (self->stopped) co_return;
         udp::endpoint guest;
-        auto [ec, size] = co_await self->udp.async_receive_from(asio::buffer(room), guest, kToken);
+        auto [ec, size] = co_await self->udp.async_receive_from(asio::buffer(room), guest, kErrorTuple);
         if (self->stopped) co_return;
         if (ec) {  // out of memory, for example: it passes
             pause.expires_after(std::chrono::milliseconds(100));
-            co_await pause.async_wait(kToken);
+            co_await pause.async_wait(kErrorTuple);
             continue;
         }
         auto query = parse_query({room.data(), size});
         if (!query) {
             ++self->counters.unusable;
             const std::string& reply = query.error().reply;
-            if (!reply.empty()) co_await self->udp.async_send_to(asio::buffer(reply), guest, kToken);
+            if (!reply.empty()) co_await self->udp.async_send_to(asio::buffer(reply), guest, kErrorTuple);
         } else if (self->udp_queries >= self->options.max_udp_queries) {
             ++self->counters.dropped;
         } else {
@@ -139,7 +138,7 @@ awaitable<void> DnsServer::Core::answer_datagram(Self self, DnsQuery query, udp:
     const DnsReply reply = co_await self->answerer(query);
     if (!self->stopped) {
         const std::string bytes = encode(query, reply, Transport::udp);
-        co_await self->udp.async_send_to(asio::buffer(bytes), guest, kToken);
+        co_await self->udp.async_send_to(asio::buffer(bytes), guest, kErrorTuple);
     }
     --self->udp_queries;
 }
@@ -162,11 +161,11 @@ awaitable<void> DnsServer::Core::accept(Self self) {
     while (!self->stopped) {
         co_await self->pace.step();
         if (self->stopped) co_return;
-        auto [ec, socket] = co_await self->acceptor.async_accept(kToken);
+        auto [ec, socket] = co_await self->acceptor.async_accept(kErrorTuple);
         if (self->stopped) co_return;
         if (ec) {
             pause.expires_after(std::chrono::milliseconds(100));
-            co_await pause.async_wait(kToken);
+            co_await pause.async_wait(kErrorTuple);
             continue;
         }
         ++self->counters.connections;
@@ -184,11 +183,11 @@ awaitable<void> DnsServer::Core::serve(Self self, std::shared_ptr<Connection> co
         connection->idle_since = ++self->idle_clock;
         limit(connection, self->options.idle);
         std::string head(2, '\0');
-        if (auto [ec, n] = co_await asio::async_read(socket, asio::buffer(head), kToken); ec) break;
+        if (auto [ec, n] = co_await asio::async_read(socket, asio::buffer(head), kErrorTuple); ec) break;
         const std::size_t size = *wire::Reader(head).u16();
         if (size > kMaxQuery) break;
         std::string message(size, '\0');
-        if (auto [ec, n] = co_await asio::async_read(socket, asio::buffer(message), kToken); ec) break;
+        if (auto [ec, n] = co_await asio::async_read(socket, asio::buffer(message), kErrorTuple); ec) break;
 
         connection->idle = false;
         connection->limit.cancel();  // the answerer has limits of its own
@@ -199,7 +198,7 @@ awaitable<void> DnsServer::Core::serve(Self self, std::shared_ptr<Connection> co
         wire::put_u16(framed, static_cast<std::uint16_t>(reply.size()));
         framed += reply;
         limit(connection, self->options.idle);
-        if (auto [ec, n] = co_await asio::async_write(socket, asio::buffer(framed), kToken); ec) break;
+        if (auto [ec, n] = co_await asio::async_write(socket, asio::buffer(framed), kErrorTuple); ec) break;
     }
     connection->close();
     self->connections.remove(connection);

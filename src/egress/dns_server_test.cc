@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/error_tuple.h"
 #include "egress/dns_testing.h"
 
 namespace gb::egress {
@@ -43,7 +44,7 @@ class DnsServerTest : public ::testing::Test {
             ++slow_;
             while (!go_) {
                 asio::steady_timer pause(io_, milliseconds(1));
-                co_await pause.async_wait(kToken);
+                co_await pause.async_wait(kErrorTuple);
             }
         }
         DnsRecords records;
@@ -72,7 +73,7 @@ class DnsServerTest : public ::testing::Test {
     std::string receive(udp::socket& socket) {
         return run(io_, [](udp::socket& s) -> awaitable<std::string> {
             std::string room(65535, '\0');
-            auto [ec, size] = co_await s.async_receive(asio::buffer(room), kToken);
+            auto [ec, size] = co_await s.async_receive(asio::buffer(room), kErrorTuple);
             co_return ec ? "error" : room.substr(0, size);
         }(socket));
     }
@@ -90,10 +91,10 @@ class DnsServerTest : public ::testing::Test {
     std::string receive(tcp::socket& socket) {
         return run(io_, [](tcp::socket& s) -> awaitable<std::string> {
             std::string head(2, '\0');
-            auto [ec, n] = co_await asio::async_read(s, asio::buffer(head), kToken);
+            auto [ec, n] = co_await asio::async_read(s, asio::buffer(head), kErrorTuple);
             if (ec) co_return "closed";
             std::string message(*wire::Reader(head).u16(), '\0');
-            auto [ec2, n2] = co_await asio::async_read(s, asio::buffer(message), kToken);
+            auto [ec2, n2] = co_await asio::async_read(s, asio::buffer(message), kErrorTuple);
             co_return ec2 ? "closed" : message;
         }(socket));
     }

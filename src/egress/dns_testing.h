@@ -10,7 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
@@ -22,6 +21,7 @@
 #include <boost/asio/write.hpp>
 #include <gtest/gtest.h>
 
+#include "base/error_tuple.h"
 #include "egress/dns_message.h"
 #include "egress/dns_wire.h"
 #include "egress/ldns.h"
@@ -33,8 +33,6 @@ namespace gb::egress::testing {
 using asio::ip::tcp;
 using asio::ip::udp;
 using namespace std::string_literals;
-
-inline constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
 
 struct Counts {
     std::uint16_t questions = 1, answers = 0, authorities = 0, additionals = 0;
@@ -206,35 +204,35 @@ class FakeDns {
         for (;;) {
             udp::endpoint client;
             auto [ec, size] =
-                co_await core->udp_socket.async_receive_from(asio::buffer(room), client, kToken);
+                co_await core->udp_socket.async_receive_from(asio::buffer(room), client, kErrorTuple);
             if (ec) co_return;
             ++core->udp_queries;
             for (const std::string& reply : core->script({room.substr(0, size), false, client}))
-                co_await core->udp_socket.async_send_to(asio::buffer(reply), client, kToken);
+                co_await core->udp_socket.async_send_to(asio::buffer(reply), client, kErrorTuple);
         }
     }
     static awaitable<void> tcp_loop(std::shared_ptr<Core> core) {
         for (;;) {
-            auto [ec, socket] = co_await core->acceptor.async_accept(kToken);
+            auto [ec, socket] = co_await core->acceptor.async_accept(kErrorTuple);
             if (ec) co_return;
             asio::co_spawn(core->acceptor.get_executor(), serve(core, std::move(socket)), asio::detached);
         }
     }
     static awaitable<void> serve(std::shared_ptr<Core> core, tcp::socket socket) {
         std::string head(2, '\0');
-        if (auto [ec, n] = co_await asio::async_read(socket, asio::buffer(head), kToken); ec) co_return;
+        if (auto [ec, n] = co_await asio::async_read(socket, asio::buffer(head), kErrorTuple); ec) co_return;
         std::string query(*wire::Reader(head).u16(), '\0');
-        if (auto [ec, n] = co_await asio::async_read(socket, asio::buffer(query), kToken); ec) co_return;
+        if (auto [ec, n] = co_await asio::async_read(socket, asio::buffer(query), kErrorTuple); ec) co_return;
         ++core->tcp_queries;
         const auto replies = core->script({query, true, {}});
         for (const std::string& reply : replies) {
             std::string framed;
             wire::put_u16(framed, static_cast<std::uint16_t>(reply.size()));
             framed += reply;
-            co_await asio::async_write(socket, asio::buffer(framed), kToken);
+            co_await asio::async_write(socket, asio::buffer(framed), kErrorTuple);
         }
         if (!replies.empty()) co_return;
-        co_await socket.async_wait(tcp::socket::wait_read, kToken);  // silent until the client goes
+        co_await socket.async_wait(tcp::socket::wait_read, kErrorTuple);  // silent until the client goes
     }
     std::shared_ptr<Core> core_;
 };

@@ -36,7 +36,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-constexpr std::size_t kPiece = 128 << 10;
+constexpr std::size_t kReadAtOnce = 128 << 10;
 constexpr int kNewConnections = 50;  // a round and way; ended ones count against a slot's limit for seconds
 constexpr int kChanges = 2;          // a round
 constexpr auto kRamp = 100ms, kWindow = 200ms;
@@ -145,7 +145,7 @@ class Bench {
                 const UniqueFd fd = open(ask);
                 if (!scope || !fd) failed = true;
                 connected.arrive_and_wait();
-                std::vector<char> piece(kPiece);
+                std::vector<char> piece(kReadAtOnce);
                 while (!stopping && !failed) {
                     const ssize_t n = ask == Ask::take
                                           ? ::send(fd.get(), piece.data(), piece.size(), MSG_NOSIGNAL)

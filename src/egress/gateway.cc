@@ -8,13 +8,13 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
 
 #include "base/clock.h"
+#include "base/error_tuple.h"
 #include "base/log.h"
 #include "egress/dns_answerer.h"
 #include "egress/hello_reader.h"
@@ -26,8 +26,6 @@ namespace gb::egress {
 namespace {
 
 using asio::ip::tcp;
-constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
-
 constexpr std::uint16_t kHttpPort = 80, kHttpsPort = 443;
 constexpr std::chrono::seconds kHelloLimit{30};  // an emulated guest takes its time
 constexpr std::chrono::seconds kSilentLimit{
@@ -246,13 +244,13 @@ awaitable<void> Gateway::accept() {
     const auto self = shared_from_this();
     asio::steady_timer pause(shared_.executor);
     while (!stopped_) {
-        auto [ec, socket] = co_await acceptor_.async_accept(kToken);
+        auto [ec, socket] = co_await acceptor_.async_accept(kErrorTuple);
         if (ec == asio::error::operation_aborted || stopped_) co_return;
         if (ec) {
             log::warn("a sandbox's connection cannot be accepted",
                       {{"sandbox", parts_.id}, {"error", ec.message()}});
             pause.expires_after(kAcceptPause);
-            co_await pause.async_wait(kToken);
+            co_await pause.async_wait(kErrorTuple);
             continue;
         }
         asio::co_spawn(shared_.executor,
@@ -347,7 +345,7 @@ awaitable<Result<Gateway::Socket>> Gateway::connect(net::Ipv4 address, std::uint
         boost::system::error_code ignored;
         if (!timer_ec) socket->cancel(ignored);
     });
-    auto [connect_ec] = co_await socket->async_connect({asio_address(address), port}, kToken);
+    auto [connect_ec] = co_await socket->async_connect({asio_address(address), port}, kErrorTuple);
     timer.cancel();
     if (connect_ec)
         co_return fail(ErrorCode::unavailable,

@@ -7,9 +7,10 @@
 
 #include <sys/socket.h>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
+
+#include "base/error_tuple.h"
 
 namespace gb::egress {
 namespace {
@@ -36,7 +37,7 @@ asio::awaitable<ClientHello> peek_hello(std::shared_ptr<tcp::socket> socket,
     std::string bytes;
     std::size_t seen = 0;
     while (hello.state == ClientHello::State::needs_more) {
-        auto [ec] = co_await socket->async_wait(tcp::socket::wait_read, asio::as_tuple(asio::use_awaitable));
+        auto [ec] = co_await socket->async_wait(tcp::socket::wait_read, kErrorTuple);
         if (ec) break;
         bytes.resize(std::clamp<std::size_t>(seen * 2, 4096, kLargestHello + 1));
         const ssize_t n =

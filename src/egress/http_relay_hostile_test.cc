@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Upstreams that mean ill, guests that leave, limits, and the end of a sandbox.
+#include "base/error_tuple.h"
 #include "base/file.h"
 #include "base/ids.h"
 #include "egress/certificate_authority.h"
@@ -197,7 +198,7 @@ TEST_F(RelayHostileTest, StopCutsBothSidesAtAnyTime) {
         bool waiting = false;
         auto wait = [&]() -> awaitable<void> {
             waiting = true;
-            co_await gate.async_wait(kTuple);
+            co_await gate.async_wait(kErrorTuple);
         };
         for (const bool in_route : {true, false}) {
             RelayOptions slow = options();

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
@@ -27,8 +26,6 @@ namespace asio = http::asio;
 using http::awaitable;
 using http::Stream;
 using http::tcp;
-inline constexpr auto kTuple = asio::as_tuple(asio::use_awaitable);
-
 // One end of a connection, for a test that writes and reads by hand.
 class Peer {
   public:

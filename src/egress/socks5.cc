@@ -3,12 +3,13 @@
 
 #include <array>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
+
+#include "base/error_tuple.h"
 
 namespace gb::egress {
 namespace {
@@ -16,8 +17,6 @@ namespace {
 namespace asio = boost::asio;
 using asio::awaitable;
 using asio::ip::tcp;
-constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
-
 constexpr char kVersion = 5, kLoginVersion = 1;
 constexpr unsigned char kNoLogin = 0, kWithPassword = 2;
 
@@ -25,7 +24,7 @@ template <std::size_t size>
 using Bytes = std::array<unsigned char, size>;
 
 awaitable<Status> send(tcp::socket& socket, std::string bytes) {
-    auto [ec, n] = co_await asio::async_write(socket, asio::buffer(bytes), kToken);
+    auto [ec, n] = co_await asio::async_write(socket, asio::buffer(bytes), kErrorTuple);
     if (ec) co_return fail(ErrorCode::unavailable, "the egress proxy closed the connection");
     co_return Status{};
 }
@@ -33,7 +32,7 @@ awaitable<Status> send(tcp::socket& socket, std::string bytes) {
 template <std::size_t size>
 awaitable<Result<Bytes<size>>> receive(tcp::socket& socket) {
     Bytes<size> bytes{};
-    auto [ec, n] = co_await asio::async_read(socket, asio::buffer(bytes), kToken);
+    auto [ec, n] = co_await asio::async_read(socket, asio::buffer(bytes), kErrorTuple);
     if (ec) co_return fail(ErrorCode::unavailable, "the egress proxy closed the connection");
     co_return bytes;
 }
@@ -73,7 +72,7 @@ awaitable<Status> converse(tcp::socket& socket, std::string username, std::strin
         co_return no_proxy();
     }
     std::array<char, 2 + 255> bound{};
-    auto [ec, n] = co_await asio::async_read(socket, asio::buffer(bound, left), kToken);
+    auto [ec, n] = co_await asio::async_read(socket, asio::buffer(bound, left), kErrorTuple);
     if (ec) co_return fail(ErrorCode::unavailable, "the egress proxy closed the connection");
     co_return Status{};
 }

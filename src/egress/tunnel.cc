@@ -4,7 +4,6 @@
 #include <array>
 #include <optional>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/post.hpp>
@@ -12,6 +11,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 
+#include "base/error_tuple.h"
 #include "http/splice.h"
 
 namespace gb::egress {
@@ -20,8 +20,6 @@ namespace {
 namespace asio = boost::asio;
 using asio::awaitable;
 using asio::ip::tcp;
-constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
-
 constexpr std::uint64_t kSpliceFrom = 128 << 10;  // bytes of a direction until it is worth a pipe
 constexpr std::uint64_t kSpliceMost = 1 << 20;
 constexpr std::size_t kCopied = 16 << 10;
@@ -39,10 +37,10 @@ struct Ends {
 // 0: the end of the direction; nullopt: broken.
 awaitable<std::optional<std::uint64_t>> copy(tcp::socket& from, tcp::socket& to,
                                              std::array<char, kCopied>& piece) {
-    auto [ec, n] = co_await from.async_read_some(asio::buffer(piece), kToken);
+    auto [ec, n] = co_await from.async_read_some(asio::buffer(piece), kErrorTuple);
     if (ec == asio::error::eof) co_return 0;
     if (ec) co_return std::nullopt;
-    auto [write_ec, written] = co_await asio::async_write(to, asio::buffer(piece, n), kToken);
+    auto [write_ec, written] = co_await asio::async_write(to, asio::buffer(piece, n), kErrorTuple);
     if (write_ec) co_return std::nullopt;
     co_return n;
 }

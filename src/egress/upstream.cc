@@ -6,19 +6,18 @@
 #include <map>
 #include <optional>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
 
+#include "base/error_tuple.h"
 #include "egress/dns_exchange.h"
 #include "net/host_name.h"
 
 namespace gb::egress {
 namespace {
 
-constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
 using Clock = std::chrono::steady_clock;
 
 // A question that is being asked, and those who wait for its answer.
@@ -115,7 +114,7 @@ awaitable<Result<DnsAnswer>> Upstream::State::ask(std::string owner, DnsQuestion
         const std::string& owner;
         ~Leave() { state.leave(owner); }
     } leave{*this, owner};
-    if (!flight->result) co_await flight->done.async_wait(kToken);
+    if (!flight->result) co_await flight->done.async_wait(kErrorTuple);
     if (!flight->result) co_return fail(ErrorCode::canceled, "the dns question was given up");
     co_return *flight->result;
 }

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/words.h"
 
 namespace gb::engine {
 namespace fs = std::filesystem;
@@ -36,29 +37,15 @@ Status make_dir(const fs::path& path) {
     return {};
 }
 
-std::vector<std::string> words(std::string_view text) {
-    std::vector<std::string> out;
-    std::string word;
-    for (char c : text) {
-        if (c == ' ' || c == '\n' || c == '\t') {
-            if (!word.empty()) out.push_back(std::exchange(word, {}));
-        } else {
-            word.push_back(c);
-        }
-    }
-    if (!word.empty()) out.push_back(word);
-    return out;
-}
-
 // Version 2 hands a controller down only where the parent's subtree_control names it.
 Status delegate(const fs::path& folder) {
     GB_TRY_ASSIGN(std::string available, read_file(folder / "cgroup.controllers"));
     GB_TRY_ASSIGN(std::string enabled, read_file(folder / "cgroup.subtree_control"));
     auto on = words(enabled);
-    for (const std::string& controller : words(available)) {
+    for (const std::string_view controller : words(available)) {
         if (controller != "cpu" && controller != "memory" && controller != "pids") continue;
         if (std::ranges::find(on, controller) != on.end()) continue;
-        GB_TRY(write_control_file(folder / "cgroup.subtree_control", "+" + controller));
+        GB_TRY(write_control_file(folder / "cgroup.subtree_control", fmt::format("+{}", controller)));
     }
     return {};
 }
@@ -106,16 +93,16 @@ Result<CgroupLayout> detect_cgroup_layout(const fs::path& mount, const fs::path&
     CgroupLayout layout;
     std::error_code ec;
     if (auto available = read_file(mount / "cgroup.controllers")) {
-        for (const std::string& controller : words(*available))
+        for (const std::string_view controller : words(*available))
             if (controller == "cpu" || controller == "memory" || controller == "pids")
-                layout.controllers[controller] = mount;
+                layout.controllers[std::string(controller)] = mount;
     }
     if (!layout.has("memory") || !layout.has("pids")) {
         layout.controllers.clear();
         layout.version = CgroupVersion::v1;
         for (const char* controller : {"cpu", "cpuacct", "memory", "pids", "freezer"})
             if (fs::exists(mount / controller / "cgroup.procs", ec))
-                layout.controllers[controller] = mount / controller;
+                layout.controllers[std::string(controller)] = mount / controller;
     }
     if (!layout.has("memory") || !layout.has("pids"))
         return fail(
@@ -253,7 +240,7 @@ std::vector<pid_t> Cgroup::processes() const {
     for (const auto& [controller, folder] : folders_) {
         auto text = read_file(folder / "cgroup.procs");
         if (!text) continue;
-        for (const std::string& word : words(*text)) {
+        for (const std::string_view word : words(*text)) {
             pid_t pid = 0;
             std::from_chars(word.data(), word.data() + word.size(), pid);
             if (pid > 0) pids.insert(pid);  // 0 is a process of a pid namespace that cannot be seen from here

@@ -16,7 +16,7 @@ namespace gb::engine {
 namespace {
 
 // With a pipe's 64 KiB this lets one guest print some 6 MB a second, at 100 rounds of this thread a second.
-constexpr std::chrono::milliseconds kRound{10};
+constexpr std::chrono::milliseconds kReadRound{10};
 constexpr std::uint64_t kStop = 0;
 
 }  // namespace
@@ -65,7 +65,7 @@ struct ConsoleReader::State {
                 if (events[i].data.u64 == kStop) return;
                 read_one(events[i].data.u64, buffer);
             }
-            std::this_thread::sleep_for(kRound);
+            std::this_thread::sleep_for(kReadRound);
         }
     }
 

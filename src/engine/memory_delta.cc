@@ -53,7 +53,7 @@ struct End {
 };
 static_assert(sizeof(BlockHead) == 32 && sizeof(End) == 32 && sizeof(DeltaRun) == 16);
 
-constexpr std::array<char, 8> kMagic{'G', 'B', 'X', 'D', 'E', 'L', 'T', 'A'};
+constexpr std::array<char, 8> kDeltaMagic{'G', 'B', 'X', 'D', 'E', 'L', 'T', 'A'};
 constexpr std::array<char, 4> kBlockMagic{'B', 'L', 'C', 'K'};
 constexpr std::array<char, 4> kEndMagic{'D', 'E', 'N', 'D'};
 
@@ -118,7 +118,7 @@ Result<DeltaWriter> DeltaWriter::create(const fs::path& path, const MemoryBase& 
     temporary += ".tmp-" + random_id(8);
     GB_TRY_ASSIGN(UniqueFd fd, open_file(temporary, O_WRONLY | O_CREAT | O_EXCL));
     DeltaWriter out(path, std::move(temporary), std::move(fd), base.bytes / kPageBytes);
-    Header header{kMagic, kDeltaVersion, kPageBytes, base.bytes, hash_of(base), 0, 0};
+    Header header{kDeltaMagic, kDeltaVersion, kPageBytes, base.bytes, hash_of(base), 0, 0};
     header.checksum = crc32c(before_checksum(header));
     GB_TRY(out.write(bytes_of(header)));
     return out;
@@ -244,7 +244,7 @@ Status DeltaReader::read_header(const MemoryBase& base) {
     std::array<std::byte, sizeof(Header)> bytes{};
     GB_TRY(read_exactly(bytes));
     const auto header = from_bytes<Header>(bytes);
-    if (header.magic != kMagic) return damaged("it is no memory delta");
+    if (header.magic != kDeltaMagic) return damaged("it is no memory delta");
     if (header.version != kDeltaVersion)
         return fail(ErrorCode::data_loss,
                     fmt::format("the saved memory has version {}, this program reads {}", header.version,

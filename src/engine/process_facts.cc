@@ -7,24 +7,13 @@
 #include <fmt/format.h>
 
 #include "base/file.h"
+#include "base/words.h"
 
 namespace gb::engine {
 namespace {
 
 constexpr std::size_t kStartTime = 22;   // its place in stat, counted from 1
 constexpr std::size_t kFirstBehind = 3;  // of the first field behind the name
-
-std::vector<std::string_view> words(std::string_view text) {
-    std::vector<std::string_view> out;
-    while (true) {
-        const std::size_t start = text.find_first_not_of(" \t\n");
-        if (start == std::string_view::npos) return out;
-        text.remove_prefix(start);
-        const std::size_t end = std::min(text.find_first_of(" \t\n"), text.size());
-        out.push_back(text.substr(0, end));
-        text.remove_prefix(end);
-    }
-}
 
 template <class T>
 Result<T> number(std::string_view word) {

@@ -3,19 +3,18 @@
 
 #include <array>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
 
+#include "base/error_tuple.h"
 #include "http/head_check.h"
 #include "http/parser.h"
 
 namespace gb::http {
 namespace {
 
-constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
 constexpr int kMostInterim = 32;  // 1xx before the answer itself
 
 Error broken(const boost::system::error_code& ec) {
@@ -98,7 +97,7 @@ awaitable<Result<ClientConnection>> ClientConnection::connect(tcp::endpoint to,
         boost::system::error_code ignored;
         attempt->socket.close(ignored);
     });
-    auto [ec] = co_await attempt->socket.async_connect(to, kToken);
+    auto [ec] = co_await attempt->socket.async_connect(to, kErrorTuple);
     timer.cancel();
     if (attempt->timed_out)
         co_return fail(ErrorCode::deadline_exceeded,

@@ -5,13 +5,13 @@
 #include <array>
 #include <cstring>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <nghttp2/nghttp2.h>
 #include <unistd.h>
 
 #include "base/error_body.h"
+#include "base/error_tuple.h"
 #include "http/http1_exchange.h"
 
 namespace gb::http::detail {
@@ -30,7 +30,7 @@ std::unexpected<Error> cancelled() {
 }  // namespace
 
 awaitable<bool> Signal::wait() {
-    co_await timer_.async_wait(asio::as_tuple(asio::use_awaitable));
+    co_await timer_.async_wait(kErrorTuple);
     const auto state = co_await asio::this_coro::cancellation_state;
     co_return state.cancelled() == asio::cancellation_type::none;
 }

@@ -5,6 +5,7 @@
 #include <boost/asio/post.hpp>
 #include <fcntl.h>
 
+#include "base/error_tuple.h"
 #include "http/https_testing.h"
 
 namespace gb::http {
@@ -492,7 +493,7 @@ TEST_F(H2Test, FloodsEndTheConnection) {
         for (int i = 0; i < 1000; ++i) pings += ping;
         boost::system::error_code failed;
         for (int i = 0; i < 100'000 && !failed; ++i) {
-            auto [ec, n] = co_await asio::async_write(client.socket(), asio::buffer(pings), testing::kTuple);
+            auto [ec, n] = co_await asio::async_write(client.socket(), asio::buffer(pings), kErrorTuple);
             failed = ec;
         }
         EXPECT_TRUE(failed);

@@ -4,12 +4,13 @@
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
 #include <unistd.h>
+
+#include "base/error_tuple.h"
 
 namespace gb::http::detail {
 namespace {
@@ -17,8 +18,6 @@ namespace {
 constexpr std::uint64_t kFilePiece = 1 << 20;
 constexpr std::size_t kReadAhead = 64 * 1024;
 constexpr std::string_view kLastChunk = "0\r\n\r\n";
-constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
-
 Error broken(const boost::system::error_code& ec) {
     return {ErrorCode::unavailable, "connection: " + ec.message()};
 }
@@ -130,7 +129,7 @@ awaitable<Status> Http1Exchange::send_file(int fd, std::uint64_t length) {
             // A client that is as fast as the disk must not keep the loop to itself.
             co_await asio::post(socket.get_executor(), asio::use_awaitable);
         } else if (n < 0 && errno == EAGAIN) {
-            auto [ec] = co_await socket.async_wait(tcp::socket::wait_write, kToken);
+            auto [ec] = co_await socket.async_wait(tcp::socket::wait_write, kErrorTuple);
             if (ec) co_return std::unexpected(fail_write(ec));
         } else if (n == 0 || errno != EINTR) {
             co_return file_ended(n);
@@ -212,14 +211,14 @@ awaitable<void> Http1Exchange::watch_socket() {
     tcp::socket& socket = stream_->socket();
     asio::steady_timer pause(socket.get_executor());
     for (;;) {
-        auto [ec] = co_await socket.async_wait(tcp::socket::wait_read, kToken);
+        auto [ec] = co_await socket.async_wait(tcp::socket::wait_read, kErrorTuple);
         if (ec) co_return;
         char c = 0;
         ssize_t n = ::recv(socket.native_handle(), &c, 1, MSG_PEEK | MSG_DONTWAIT);
         if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) co_return;
         // The next request is waiting already: readable says nothing more, so look again now and then.
         pause.expires_after(std::chrono::milliseconds(500));
-        auto [timer_ec] = co_await pause.async_wait(kToken);
+        auto [timer_ec] = co_await pause.async_wait(kErrorTuple);
         if (timer_ec) co_return;
     }
 }

@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ssl/stream.hpp>
@@ -23,14 +22,13 @@
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 
+#include "base/error_tuple.h"
 #include "base/file.h"
 #include "base/ids.h"
 #include "http/server.h"
 #include "http/tls.h"
 
 namespace gb::http::testing {
-
-inline constexpr auto kTuple = asio::as_tuple(asio::use_awaitable);
 
 struct PemPair {
     std::string certificate, key;
@@ -155,7 +153,7 @@ class HttpsTest : public ::testing::Test {
         std::string answer;
         std::array<char, 16384> room;
         for (;;) {
-            auto [ec, n] = co_await client->async_read_some(asio::buffer(room), kTuple);
+            auto [ec, n] = co_await client->async_read_some(asio::buffer(room), kErrorTuple);
             answer.append(room.data(), n);
             if (ec) co_return std::pair(answer, ec);
         }
@@ -297,7 +295,7 @@ class H2Client {
         for (;;) {
             co_await flush();
             if (so() || gone_) co_return;
-            auto [ec, n] = co_await socket_->async_read_some(asio::buffer(room), kTuple);
+            auto [ec, n] = co_await socket_->async_read_some(asio::buffer(room), kErrorTuple);
             if (ec || nghttp2_session_mem_recv(session_, room.data(), n) < 0) gone_ = true;
         }
     }
@@ -314,7 +312,7 @@ class H2Client {
                 out.append(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(n));
             }
             if (out.empty() || gone_) co_return;
-            auto [ec, n] = co_await asio::async_write(*socket_, asio::buffer(out), kTuple);
+            auto [ec, n] = co_await asio::async_write(*socket_, asio::buffer(out), kErrorTuple);
             if (ec) gone_ = true;
         }
     }

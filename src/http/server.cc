@@ -3,20 +3,18 @@
 
 #include <array>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
 
+#include "base/error_tuple.h"
 #include "base/log.h"
 #include "http/server_core.h"
 
 namespace gb::http {
 namespace {
-
-constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
 
 }  // namespace
 
@@ -73,13 +71,13 @@ awaitable<void> ServerCore::accept(std::shared_ptr<ServerCore> self, std::shared
                                    Serve serve) {
     asio::steady_timer pause(executor);
     while (!stopped_) {
-        auto [ec, socket] = co_await acceptor->async_accept(executor, kToken);
+        auto [ec, socket] = co_await acceptor->async_accept(executor, kErrorTuple);
         if (ec == asio::error::operation_aborted || stopped_) co_return;
         if (ec) {
             // Out of descriptors or memory: waiting helps, giving up would leave a server that looks alive.
             log::warn("accept failed", {{"error", ec.message()}});
             pause.expires_after(std::chrono::milliseconds(100));
-            co_await pause.async_wait(kToken);
+            co_await pause.async_wait(kErrorTuple);
             continue;
         }
         if (open_.size() >= options.max_connections) continue;

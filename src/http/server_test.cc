@@ -3,7 +3,6 @@
 
 #include <thread>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
@@ -14,6 +13,7 @@
 #include <boost/asio/write.hpp>
 #include <gtest/gtest.h>
 
+#include "base/error_tuple.h"
 #include "http/client.h"
 
 namespace gb::http {
@@ -52,7 +52,7 @@ class ServerTest : public ::testing::Test {
         co_await asio::async_write(connection.socket(), asio::buffer(bytes), asio::use_awaitable);
         std::string answer;
         [[maybe_unused]] auto [ec, n] = co_await asio::async_read(connection.socket(), asio::dynamic_buffer(answer),
-                                                 asio::as_tuple(asio::use_awaitable));
+                                                 kErrorTuple);
         co_return answer;
     }
 
@@ -212,7 +212,7 @@ TEST_F(ServerTest, AHeadThatDripsInIsCutOff) {
         boost::system::error_code failed;
         for (int i = 0; i < 20 && !failed; ++i) {
             auto [ec, n] = co_await asio::async_write(connection.socket(), asio::buffer("G", 1),
-                                                      asio::as_tuple(asio::use_awaitable));
+                                                      kErrorTuple);
             failed = ec;
             pause.expires_after(std::chrono::milliseconds(200));
             co_await pause.async_wait(asio::use_awaitable);

@@ -3,27 +3,26 @@
 
 #include <sys/socket.h>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
+
+#include "base/error_tuple.h"
 
 namespace gb::http {
 namespace {
 
-constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
-
 }  // namespace
 
 Stream::Io TcpStream::read_some(asio::mutable_buffer room) {
-    return socket_.async_read_some(room, kToken);
+    return socket_.async_read_some(room, kErrorTuple);
 }
 
 Stream::Io TcpStream::write(asio::const_buffer bytes) {
-    return asio::async_write(socket_, bytes, kToken);
+    return asio::async_write(socket_, bytes, kErrorTuple);
 }
 
 Stream::Io TcpStream::write(std::span<const asio::const_buffer> pieces) {
-    return asio::async_write(socket_, pieces, kToken);
+    return asio::async_write(socket_, pieces, kErrorTuple);
 }
 
 awaitable<void> TcpStream::shutdown_send() {

@@ -5,6 +5,7 @@
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <openssl/x509v3.h>
 
+#include "base/error_tuple.h"
 #include "http/client.h"
 #include "http/https_testing.h"
 #include "http/socket_pair_testing.h"
@@ -12,7 +13,6 @@
 namespace gb::http {
 namespace {
 
-using testing::kTuple;
 using Context = std::shared_ptr<SSL_CTX>;
 
 struct Wish {
@@ -225,7 +225,7 @@ TEST_F(TlsHandshake, WhatWasReadAlreadyCounts) {
             auto [one, two] = co_await testing::socket_pair(io_);
             auto server = [&]() -> awaitable<Result<std::shared_ptr<Stream>>> {
                 std::string early(most, '\0');
-                auto [ec, n] = co_await two.async_read_some(asio::buffer(early), kTuple);
+                auto [ec, n] = co_await two.async_read_some(asio::buffer(early), kErrorTuple);
                 early.resize(n);
                 co_return co_await accept_tls(std::move(two), authority_.server({}), early,
                                               std::chrono::seconds(10));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Listening with TLS: handshakes, the choice of the protocol, and changed certificate files.
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 
+#include "base/error_tuple.h"
 #include "base/log.h"
 #include "http/h2_connection.h"
 #include "http/server_core.h"
@@ -18,8 +18,6 @@ namespace {
 
 using detail::ServerCore;
 using detail::TlsStream;
-
-constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
 
 constexpr std::string_view kSpeaksTls =
     "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: 57\r\nConnection: "
@@ -34,7 +32,7 @@ awaitable<bool> shake_hands(ServerCore& core, std::shared_ptr<TlsStream> stream)
     });
     const Status done = co_await stream->handshake();
     if (!done && done.error().code == ErrorCode::invalid_argument && stream->socket().is_open())
-        co_await asio::async_write(stream->socket(), asio::buffer(kSpeaksTls), kToken);
+        co_await asio::async_write(stream->socket(), asio::buffer(kSpeaksTls), kErrorTuple);
     // With the timer's handler queued already the stream is closed, or will be before anything else happens.
     timer.cancel();
     if (!done) log::debug("TLS handshake failed", {{"reason", done.error().message}});
@@ -59,7 +57,7 @@ awaitable<void> follow_files(std::shared_ptr<ServerCore> core, std::shared_ptr<S
                              std::shared_ptr<asio::steady_timer> timer) {
     while (!core->stopped()) {
         timer->expires_after(core->options.certificate_check);
-        auto [ec] = co_await timer->async_wait(kToken);
+        auto [ec] = co_await timer->async_wait(kErrorTuple);
         if (ec || core->stopped()) co_return;
         if (!tls->changed()) continue;
         if (const Status loaded = tls->reload(); loaded)

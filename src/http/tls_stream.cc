@@ -7,17 +7,17 @@
 #include <arpa/inet.h>
 #include <sys/socket.h>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
+#include "base/error_tuple.h"
+
 namespace gb::http::detail {
 namespace {
 
-constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
 constexpr unsigned kTurn = 16;  // operations that had not to wait before others get their turn
 
 // OpenSSL's own socket BIO raises SIGPIPE, and keeps the number of a descriptor that may be another one's
@@ -125,11 +125,11 @@ Status TlsStream::expect_host(const std::string& host) {
 awaitable<boost::system::error_code> TlsStream::wait_for(int ssl_error, int error_number) {
     switch (ssl_error) {
         case SSL_ERROR_WANT_READ: {
-            auto [ec] = co_await socket_.async_wait(tcp::socket::wait_read, kToken);
+            auto [ec] = co_await socket_.async_wait(tcp::socket::wait_read, kErrorTuple);
             co_return ec;
         }
         case SSL_ERROR_WANT_WRITE: {
-            auto [ec] = co_await socket_.async_wait(tcp::socket::wait_write, kToken);
+            auto [ec] = co_await socket_.async_wait(tcp::socket::wait_write, kErrorTuple);
             co_return ec;
         }
         case SSL_ERROR_ZERO_RETURN:

@@ -4,6 +4,7 @@
 #include <boost/asio/read.hpp>
 #include <fcntl.h>
 
+#include "base/error_tuple.h"
 #include "base/subprocess.h"
 #include "http/https_testing.h"
 
@@ -11,7 +12,6 @@ namespace gb::http {
 namespace {
 
 using testing::HttpsTest;
-using testing::kTuple;
 using testing::make_certificate;
 using testing::PemPair;
 
@@ -190,10 +190,10 @@ TEST_F(TlsTest, AnUpgradeGivesAStreamWithTwoDirections) {
         co_await send("frame");
         EXPECT_EQ(co_await receive(5), "frame");
         char more = 0;
-        auto [ec, n] = co_await client->async_read_some(asio::buffer(&more, 1), kTuple);
+        auto [ec, n] = co_await client->async_read_some(asio::buffer(&more, 1), kErrorTuple);
         EXPECT_EQ(ec, asio::error::eof);
         co_await send("late");
-        co_await client->async_shutdown(kTuple);
+        co_await client->async_shutdown(kErrorTuple);
         co_await until([&] { return server_->connections() == 0; });
     });
 }
@@ -212,7 +212,7 @@ TEST_F(TlsTest, StopCutsAnUpgradedStreamToo) {
         const std::string request = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
         co_await asio::async_write(*client, asio::buffer(request), asio::use_awaitable);
         char c = 0;
-        co_await client->async_read_some(asio::buffer(&c, 1), kTuple);
+        co_await client->async_read_some(asio::buffer(&c, 1), kErrorTuple);
         server_->stop();
         co_await until([&] { return ended; });
     });
@@ -233,9 +233,9 @@ TEST_F(TlsTest, PeerClosedCompletesWhenTheClientGoesAway) {
             const std::string request = "GET / HTTP/1.1\r\nHost: x\r\n\r\nGET /next HTTP";
             co_await asio::async_write(*client, asio::buffer(request), asio::use_awaitable);
             char c = 0;
-            co_await client->async_read_some(asio::buffer(&c, 1), kTuple);
+            co_await client->async_read_some(asio::buffer(&c, 1), kErrorTuple);
             EXPECT_FALSE(noticed);
-            if (politely) co_await client->async_shutdown(kTuple);  // waits for the server's end too
+            if (politely) co_await client->async_shutdown(kErrorTuple);  // waits for the server's end too
             client->next_layer().close();
             co_await until([&] { return noticed; });
         }
@@ -261,7 +261,7 @@ TEST_F(TlsTest, NewConnectionsGetTheNewCertificate) {
         const std::string request = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
         co_await asio::async_write(*old, asio::buffer(request), asio::use_awaitable);
         char c = 0;
-        auto [ec, n] = co_await old->async_read_some(asio::buffer(&c, 1), kTuple);
+        auto [ec, n] = co_await old->async_read_some(asio::buffer(&c, 1), kErrorTuple);
         EXPECT_FALSE(ec) << "the old connection was cut";
     });
 }
@@ -281,7 +281,7 @@ TEST_F(TlsTest, WhatIsNoHandshakeEndsAndDisturbsNobody) {
         EXPECT_TRUE(good.starts_with("HTTP/1.1 200")) << good;
         std::map<tcp::socket*, std::string> answers;
         for (tcp::socket* socket : {&silent, &half, &garbage, &http})
-            co_await asio::async_read(*socket, asio::dynamic_buffer(answers[socket]), kTuple);
+            co_await asio::async_read(*socket, asio::dynamic_buffer(answers[socket]), kErrorTuple);
         EXPECT_EQ(answers[&silent], "");
         EXPECT_EQ(answers[&half], "");
         EXPECT_TRUE(answers[&http].starts_with("HTTP/1.1 400")) << answers[&http];
@@ -301,7 +301,7 @@ TEST_F(TlsTest, OldVersionsAndUnknownProtocolsAreRefused) {
                 SSL_set_max_proto_version(client->native_handle(), TLS1_1_VERSION);
             }
             co_await client->next_layer().async_connect(endpoint_, asio::use_awaitable);
-            auto [ec] = co_await client->async_handshake(TlsSocket::client, kTuple);
+            auto [ec] = co_await client->async_handshake(TlsSocket::client, kErrorTuple);
             EXPECT_TRUE(ec) << old;
         }
         auto client = make_client("");  // no ALPN at all: HTTP/1.1
@@ -324,7 +324,7 @@ TEST_F(TlsTest, MoreConnectionsThanAllowedAreClosed) {
         auto second = co_await connect();
         auto third = make_client("");
         co_await third->next_layer().async_connect(endpoint_, asio::use_awaitable);
-        auto [ec] = co_await third->async_handshake(TlsSocket::client, kTuple);
+        auto [ec] = co_await third->async_handshake(TlsSocket::client, kErrorTuple);
         EXPECT_TRUE(ec);
         EXPECT_EQ(server_->connections(), 2U);
     });

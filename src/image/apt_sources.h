@@ -12,6 +12,8 @@
 
 namespace gb::image {
 
+inline constexpr std::string_view kSuite = "bookworm";  // the Debian that templates and their kernel are made of
+
 struct AptSource {
     std::vector<std::string> uris;
     std::vector<std::string> suites;

@@ -17,7 +17,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kMetaPackage = "linux-image-cloud-amd64";
-constexpr std::string_view kSuite = "bookworm";
 
 std::string trimmed(std::string text) {
     while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();

@@ -23,7 +23,6 @@ namespace {
 
 // Raised when the same definition gives a different image because this file changed.
 constexpr std::string_view kFormat = "rootfs 1";
-constexpr std::string_view kSuite = "bookworm";
 
 // Kept in the image too: documentation is not wanted there later either, and fsync between packages is for
 // machines whose disk outlives a power cut.

@@ -7,6 +7,7 @@
 #include <boost/asio/read_until.hpp>
 #include <boost/asio/write.hpp>
 
+#include "base/error_tuple.h"
 #include "base/file_signature.h"
 
 namespace gb::ingress {
@@ -50,7 +51,7 @@ TEST_F(ProxyTest, WhatAServiceDidNotHearIsRepeatedOrNeverSentOnAConnectionThatMa
     auto serve_one = [&](http::tcp::socket socket) -> awaitable<void> {
         std::string input;
         auto [ec, n] = co_await asio::async_read_until(socket, asio::dynamic_buffer(input), "\r\n\r\n",
-                                                       asio::as_tuple(asio::use_awaitable));
+                                                       kErrorTuple);
         if (ec) co_return;
         if (input.find("Content-Length: 1\r\n") != std::string::npos && input.size() == n)
             co_await asio::async_read(socket, asio::dynamic_buffer(input), asio::transfer_exactly(1),
@@ -62,14 +63,14 @@ TEST_F(ProxyTest, WhatAServiceDidNotHearIsRepeatedOrNeverSentOnAConnectionThatMa
             asio::use_awaitable);
         std::array<char, 1> more{};
         auto [again, got] =
-            co_await socket.async_read_some(asio::buffer(more), asio::as_tuple(asio::use_awaitable));
+            co_await socket.async_read_some(asio::buffer(more), kErrorTuple);
         if (!again) ++unheard;
     };
     asio::co_spawn(
         io_,
         [&]() -> awaitable<void> {
             for (;;) {
-                auto [ec, socket] = co_await acceptor.async_accept(asio::as_tuple(asio::use_awaitable));
+                auto [ec, socket] = co_await acceptor.async_accept(kErrorTuple);
                 if (ec) co_return;
                 asio::co_spawn(io_, serve_one(std::move(socket)), asio::detached);
             }
@@ -287,7 +288,7 @@ TEST_F(ProxyTest, UpgradesBecomeBareBytes) {
         auto socket = connection.take_socket(early);
         co_await asio::async_write(socket, asio::buffer("ping", 4), asio::use_awaitable);
         std::string reply;
-        co_await asio::async_read(socket, asio::dynamic_buffer(reply), asio::as_tuple(asio::use_awaitable));
+        co_await asio::async_read(socket, asio::dynamic_buffer(reply), kErrorTuple);
         EXPECT_EQ(reply, "<ping>");
     });
 }
@@ -322,7 +323,7 @@ TEST_F(ProxyTest, AnUpgradeOverTlsBecomesBareBytes) {
         EXPECT_TRUE(answer.starts_with("HTTP/1.1 101")) << answer;
         const std::string text(100'000, 't');
         co_await asio::async_write(*client, asio::buffer(text), asio::use_awaitable);
-        auto [ec] = co_await client->async_shutdown(asio::as_tuple(asio::use_awaitable));
+        auto [ec] = co_await client->async_shutdown(kErrorTuple);
         // The answer came behind our goodbye, which Asio does not expect.
         EXPECT_EQ(ERR_GET_REASON(static_cast<unsigned long>(ec.value())), SSL_R_APPLICATION_DATA_AFTER_CLOSE_NOTIFY)
             << ec.message();

@@ -27,7 +27,7 @@ std::optional<int> parse_length(std::string_view text, int most) {
     return value <= most ? std::optional(value) : std::nullopt;
 }
 
-std::optional<std::array<std::uint8_t, 16>> parse_ipv6(std::string_view text) {
+std::optional<std::array<std::uint8_t, 16>> ipv6_bytes(std::string_view text) {
     if (text.size() > 45 || text.find('\0') != std::string_view::npos) return std::nullopt;
     std::array<std::uint8_t, 16> out{};
     if (::inet_pton(AF_INET6, std::string(text).c_str(), out.data()) != 1) return std::nullopt;
@@ -77,7 +77,7 @@ std::optional<std::variant<Cidr, Ipv6Block>> parse_cidr(std::string_view text) {
         if (!length) return std::nullopt;
         return Cidr::of(*v4, *length);
     }
-    auto v6 = parse_ipv6(address);
+    auto v6 = ipv6_bytes(address);
     auto length = length_of(128);
     if (!v6 || !length) return std::nullopt;
     constexpr std::array<std::uint8_t, 12> kMapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};

@@ -15,8 +15,8 @@
 namespace gb::net {
 namespace {
 
-constexpr int kReceiveBuffer = 512 << 10;
-constexpr std::size_t kReadBuffer = 65536;
+constexpr int kFlowReceiveBuffer = 512 << 10;
+constexpr std::size_t kFlowReadBuffer = 65536;
 constexpr std::uint16_t kDelete = NFNL_SUBSYS_CTNETLINK << 8 | IPCTNL_MSG_CT_DELETE;
 
 template <class Wanted>
@@ -37,11 +37,11 @@ Result<std::vector<Decision>> list_flows(Wanted wanted) {
 
 }  // namespace
 
-FlowReader::FlowReader(UniqueFd fd) : fd_(std::move(fd)), buffer_(kReadBuffer) {}
+FlowReader::FlowReader(UniqueFd fd) : fd_(std::move(fd)), buffer_(kFlowReadBuffer) {}
 
 Result<FlowReader> FlowReader::open() {
     GB_TRY_ASSIGN(NetlinkSocket socket, NetlinkSocket::open(NETLINK_NETFILTER));
-    socket.set_receive_buffer(kReceiveBuffer);
+    socket.set_receive_buffer(kFlowReceiveBuffer);
     // One without an address of its own is left out of what is told to all.
     sockaddr_nl own{};
     own.nl_family = AF_NETLINK;

@@ -6,7 +6,6 @@
 #include <optional>
 #include <thread>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -16,6 +15,7 @@
 #include "base/clock.h"
 #include "base/crypto.h"
 #include "base/error_table.h"
+#include "base/error_tuple.h"
 #include "base/ids.h"
 #include "http/client.h"
 #include "http/connect.h"
@@ -61,7 +61,7 @@ awaitable<Result<ClientConnection>> dial(const AgentClient::OpenSocket& open_soc
     socket.assign(tcp::v4(), fd.release(), ec);
     if (ec) co_return fail(ErrorCode::internal, "socket: " + ec.message());
     auto [connect_ec] = co_await socket.async_connect({asio::ip::make_address(kGuestAddress), port},
-                                                      asio::as_tuple(asio::use_awaitable));
+                                                      kErrorTuple);
     if (connect_ec) co_return fail(ErrorCode::unavailable, fmt::format("guest port {}: {}", port, connect_ec.message()));
     co_return ClientConnection(std::move(socket));
 }

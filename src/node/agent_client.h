@@ -19,6 +19,8 @@
 
 namespace gb {
 
+inline constexpr std::uint16_t kInterpreterPort = 49999;  // of a guest that has one
+
 inline constexpr const char* kGuestAddress = "10.11.0.2";
 inline constexpr const char* kGuestGateway = "10.11.0.1";
 

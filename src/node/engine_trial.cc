@@ -27,7 +27,7 @@ constexpr std::uint64_t kDiskBytes = 1 << 20;
 constexpr std::uint64_t kSomeRounds = 3;   // in which the guest changes what has to be saved
 // A guest that tells of no round for so long although it has a processor is broken.
 constexpr Patience kRoundLimit{std::chrono::minutes(4), std::chrono::minutes(30)};
-constexpr useconds_t kLookEveryUs = 1'000;
+constexpr useconds_t kTrialLookUs = 1'000;
 constexpr std::size_t kFirstUser = 4080;  // of machine_uid(); no machine of this instance has a slot
 
 template <class Number>
@@ -56,7 +56,7 @@ Result<TrialRounds> wait_for_round(const engine::Machine& machine, std::uint64_t
         GB_TRY(signs(limit));
         if (limit.over())
             return limit.error(fmt::format("the guest's next round (its console ends with: {})", console));
-        ::usleep(kLookEveryUs);
+        ::usleep(kTrialLookUs);
     }
 }
 

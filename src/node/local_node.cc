@@ -8,7 +8,6 @@
 #include <sys/sysinfo.h>
 #include <sys/utsname.h>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -17,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/error_tuple.h"
 #include "base/file.h"
 #include "base/host_memory.h"
 #include "base/log.h"
@@ -41,7 +41,7 @@ using asio::ip::tcp;
 namespace {
 
 awaitable<boost::system::error_code> connect_to(std::shared_ptr<tcp::socket> socket, tcp::endpoint to) {
-    auto [ec] = co_await socket->async_connect(to, asio::as_tuple(asio::use_awaitable));
+    auto [ec] = co_await socket->async_connect(to, kErrorTuple);
     co_return ec;
 }
 
@@ -287,7 +287,7 @@ bool LocalNode::being_taken_over(const std::string& id) const {
 }
 
 awaitable<void> LocalNode::taken_over(std::string id) {
-    while (being_taken_over(id)) co_await took_over_.async_wait(asio::as_tuple(asio::use_awaitable));
+    while (being_taken_over(id)) co_await took_over_.async_wait(kErrorTuple);
 }
 
 LocalNode::~LocalNode() {

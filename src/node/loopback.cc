@@ -7,11 +7,12 @@
 #include <string>
 #include <string_view>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 #include <fmt/format.h>
+
+#include "base/error_tuple.h"
 
 namespace gb {
 namespace {
@@ -19,7 +20,6 @@ namespace {
 namespace asio = boost::asio;
 using asio::ip::tcp;
 namespace errc = boost::system::errc;
-constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
 constexpr std::size_t kMaxHead = 4096;
 
 boost::system::error_code verdict(std::string_view head) {
@@ -33,13 +33,13 @@ boost::system::error_code verdict(std::string_view head) {
 asio::awaitable<boost::system::error_code> ask_loopback(tcp::socket& agent, std::uint16_t port) {
     const std::string request = fmt::format(
         "GET /loopback?port={} HTTP/1.1\r\nHost: agent\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n", port);
-    auto [write_ec, written] = co_await asio::async_write(agent, asio::buffer(request), kAsTuple);
+    auto [write_ec, written] = co_await asio::async_write(agent, asio::buffer(request), kErrorTuple);
     if (write_ec) co_return write_ec;
     // Behind the head come the service's own bytes: look first, take no more than the head.
     std::string head;
     std::array<char, kMaxHead> buffer{};
     while (head.size() < kMaxHead) {
-        auto [wait_ec] = co_await agent.async_wait(tcp::socket::wait_read, kAsTuple);
+        auto [wait_ec] = co_await agent.async_wait(tcp::socket::wait_read, kErrorTuple);
         if (wait_ec) co_return wait_ec;
         boost::system::error_code ec;
         const std::size_t seen = agent.receive(asio::buffer(buffer.data(), kMaxHead - head.size()), MSG_PEEK, ec);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/loopback.h"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/read.hpp>
@@ -9,6 +8,8 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 #include <gtest/gtest.h>
+
+#include "base/error_tuple.h"
 
 namespace gb {
 namespace {
@@ -45,7 +46,7 @@ Outcome ask(std::vector<std::string> pieces) {
             co_await socket.async_connect(listener.local_endpoint(), asio::use_awaitable);
             socket.non_blocking(true);
             out.ec = co_await ask_loopback(socket, 8080);
-            co_await asio::async_read(socket, asio::dynamic_buffer(out.rest), asio::as_tuple(asio::use_awaitable));
+            co_await asio::async_read(socket, asio::dynamic_buffer(out.rest), kErrorTuple);
         },
         [](const std::exception_ptr& failure) {
             if (failure) std::rethrow_exception(failure);

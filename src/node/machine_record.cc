@@ -15,9 +15,9 @@ namespace fs = std::filesystem;
 namespace json = boost::json;
 namespace {
 
-constexpr int kFormat = 1;
+constexpr int kRecordFormat = 1;
 
-std::unexpected<Error> unreadable(std::string_view why) {
+std::unexpected<Error> unreadable_record(std::string_view why) {
     return fail(ErrorCode::data_loss, fmt::format("the record of the machine {}", why));
 }
 
@@ -27,9 +27,9 @@ json::array list_of(const std::vector<std::string>& lines) {
 
 Result<std::vector<std::string>> strings_of(const json::value& value) {
     std::vector<std::string> out;
-    if (!value.is_array()) return unreadable("has a list that is none");
+    if (!value.is_array()) return unreadable_record("has a list that is none");
     for (const json::value& item : value.get_array()) {
-        if (!item.is_string()) return unreadable("has a list with something else than text");
+        if (!item.is_string()) return unreadable_record("has a list with something else than text");
         out.emplace_back(item.get_string());
     }
     return out;
@@ -37,10 +37,10 @@ Result<std::vector<std::string>> strings_of(const json::value& value) {
 
 Result<std::map<std::string, std::vector<net::HeaderRule>>> rules_of(const json::value& value) {
     std::map<std::string, std::vector<net::HeaderRule>> out;
-    if (!value.is_object()) return unreadable("has header rules that are none");
+    if (!value.is_object()) return unreadable_record("has header rules that are none");
     for (const auto& host : value.get_object()) {
         GB_TRY_ASSIGN(const std::vector<std::string> words, strings_of(host.value()));
-        if (words.size() % 2 != 0) return unreadable("has a header rule without a value");
+        if (words.size() % 2 != 0) return unreadable_record("has a header rule without a value");
         std::vector<net::HeaderRule>& rules = out[host.key()];
         for (std::size_t at = 0; at < words.size(); at += 2) rules.push_back({words[at], words[at + 1]});
     }
@@ -51,7 +51,7 @@ Result<std::map<std::string, std::vector<net::HeaderRule>>> rules_of(const json:
 // nothing leaves.
 Result<net::ProxyRequest> proxy_of(const json::value& value) {
     GB_TRY_ASSIGN(std::vector<std::string> words, strings_of(value));
-    if (words.size() != 2) return unreadable("has an egress proxy that is none");
+    if (words.size() != 2) return unreadable_record("has an egress proxy that is none");
     return net::ProxyRequest{std::move(words[0]), std::move(words[1]), ""};
 }
 
@@ -69,7 +69,7 @@ Result<NetworkRequest> network_of(const json::object& object) {
             if (item.value().is_bool()) {
                 out.allow_internet_access = item.value().get_bool();
             } else if (!item.value().is_null()) {
-                return unreadable("does not say whether there is internet access");
+                return unreadable_record("does not say whether there is internet access");
             }
             internet = true;
         } else if (item.key() == "rules") {
@@ -78,10 +78,10 @@ Result<NetworkRequest> network_of(const json::object& object) {
             GB_TRY_ASSIGN(out.egress_proxy, proxy_of(item.value()));
         } else {
             // Of a later version: a rule that is not understood cannot be kept.
-            return unreadable(fmt::format("has a network rule '{}'", std::string_view(item.key())));
+            return unreadable_record(fmt::format("has a network rule '{}'", std::string_view(item.key())));
         }
     }
-    if (!allow || !deny || !internet) return unreadable("lacks network rules");
+    if (!allow || !deny || !internet) return unreadable_record("lacks network rules");
     return out;
 }
 
@@ -115,7 +115,7 @@ std::string write_record(const MachineRecord& r) {
     if (r.network.egress_proxy)
         network["egress_proxy"] =
             json::array{r.network.egress_proxy->address, r.network.egress_proxy->username};
-    json::object out{{"format", kFormat},
+    json::object out{{"format", kRecordFormat},
                      {"id", r.id},
                      {"pid", r.process.pid},
                      {"start_ticks", static_cast<std::int64_t>(r.process.start_ticks)},
@@ -130,15 +130,15 @@ std::string write_record(const MachineRecord& r) {
 Result<MachineRecord> parse_record(std::string_view text) {
     boost::system::error_code ec;
     const json::value value = json::parse(json::string_view(text.data(), text.size()), ec);
-    if (ec || !value.is_object()) return unreadable("is not a JSON object");
+    if (ec || !value.is_object()) return unreadable_record("is not a JSON object");
     const json::object& object = value.get_object();
     const json::value* format = object.if_contains("format");
-    if (format == nullptr || !format->is_int64()) return unreadable("has no version");
-    if (format->get_int64() != kFormat)
+    if (format == nullptr || !format->is_int64()) return unreadable_record("has no version");
+    if (format->get_int64() != kRecordFormat)
         return fail(
             ErrorCode::failed_precondition,
             fmt::format("the machine is one of another version of this server (format {}, this one reads {})",
-                        format->get_int64(), kFormat));
+                        format->get_int64(), kRecordFormat));
     std::string missing;
     auto number = [&](const char* name) -> std::int64_t {
         const json::value* found = object.if_contains(name);
@@ -149,7 +149,7 @@ Result<MachineRecord> parse_record(std::string_view text) {
     MachineRecord out;
     const std::int64_t pid = number("pid");
     out.process.pid = static_cast<pid_t>(pid);
-    if (out.process.pid != pid) return unreadable("names no process");
+    if (out.process.pid != pid) return unreadable_record("names no process");
     out.process.start_ticks = static_cast<std::uint64_t>(number("start_ticks"));
     out.slot = static_cast<std::size_t>(number("slot"));
     out.netns = static_cast<std::uint64_t>(number("netns"));
@@ -159,17 +159,17 @@ Result<MachineRecord> parse_record(std::string_view text) {
     } else {
         missing = "id";
     }
-    if (!missing.empty()) return unreadable(fmt::format("lacks '{}'", missing));
+    if (!missing.empty()) return unreadable_record(fmt::format("lacks '{}'", missing));
     if (const json::value* cgroup = object.if_contains("cgroup")) {
         if (!cgroup->is_string() || !is_group_name(cgroup->get_string()))
-            return unreadable("names no control group");
+            return unreadable_record("names no control group");
         out.cgroup = cgroup->get_string();
     }
     const json::value* network = object.if_contains("network");
-    if (network == nullptr || !network->is_object()) return unreadable("lacks 'network'");
+    if (network == nullptr || !network->is_object()) return unreadable_record("lacks 'network'");
     GB_TRY_ASSIGN(out.network, network_of(network->get_object()));
     const json::value* from = object.if_contains("template");
-    if (from == nullptr) return unreadable("lacks 'template'");
+    if (from == nullptr) return unreadable_record("lacks 'template'");
     GB_TRY_ASSIGN(out.from, parse_manifest(json::serialize(*from)));
     return out;
 }

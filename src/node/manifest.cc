@@ -8,7 +8,7 @@ namespace gb {
 namespace json = boost::json;
 namespace {
 
-constexpr int kFormat = 1;
+constexpr int kManifestFormat = 1;
 
 json::object write_processor(const engine::Processor& p) {
     return {{"vendor", p.vendor}, {"family", p.family}, {"model", p.model}, {"name", p.name},
@@ -20,7 +20,7 @@ json::object write_processor(const engine::Processor& p) {
 std::string write_manifest(const Manifest& m) {
     json::object env;
     for (const auto& [name, value] : m.env) env[name] = value;
-    json::object out{{"format", kFormat},
+    json::object out{{"format", kManifestFormat},
                                         {"id", m.info.id},
                                         {"name", m.info.name},
                                         {"build_id", m.info.build_id},
@@ -57,7 +57,7 @@ Result<Manifest> parse_manifest(std::string_view text) {
     json::value value = json::parse(json::string_view(text.data(), text.size()), ec);
     if (ec || !value.is_object()) return fail(ErrorCode::data_loss, "the manifest is not a JSON object");
     const json::object& o = value.get_object();
-    if (const json::value* format = o.if_contains("format"); format == nullptr || *format != kFormat)
+    if (const json::value* format = o.if_contains("format"); format == nullptr || *format != kManifestFormat)
         return fail(ErrorCode::failed_precondition, "the manifest is of another version; prepare the template again");
     std::string missing;
     const json::object* from = &o;

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kFirstPauseMs = 60'000, kLongestPauseMs = 3'600'000;
+constexpr std::int64_t kFirstRetryMs = 60'000, kLongestRetryMs = 3'600'000;
 constexpr std::size_t kMostWords = 1500;
 
 Error being_prepared(const std::string& name, const Preparation& how_far) {
@@ -82,7 +82,7 @@ void OnDemand::settle(const std::string& name, const Status& done) {
     log::error("a template could not be prepared", {{"template", name}, {"error", done.error().message}});
     Failure& failure = failures_[name];
     failure.why = done.error().message;
-    failure.pause_ms = std::clamp(failure.pause_ms * 2, kFirstPauseMs, kLongestPauseMs);
+    failure.pause_ms = std::clamp(failure.pause_ms * 2, kFirstRetryMs, kLongestRetryMs);
     failure.again_ms = clock_() + failure.pause_ms;
 }
 

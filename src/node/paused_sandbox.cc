@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 namespace json = boost::json;
 namespace {
 
-constexpr int kFormat = 1;
+constexpr int kPausedFormat = 1;
 constexpr std::string_view kWithMemory = "with_memory";
 constexpr std::string_view kFilesystemOnly = "filesystem_only";
 
@@ -46,7 +46,7 @@ class Fields {
     std::string missing_;
 };
 
-std::unexpected<Error> unreadable(std::string_view why) {
+std::unexpected<Error> unreadable_manifest(std::string_view why) {
     return fail(ErrorCode::data_loss, fmt::format("the manifest of the paused sandbox {}", why));
 }
 
@@ -83,7 +83,7 @@ Result<DiskMark> mark_of(const fs::path& disk) {
 }
 
 std::string write_paused(const PausedSandbox& p) {
-    json::object out{{"format", kFormat},
+    json::object out{{"format", kPausedFormat},
                      {"id", p.id},
                      {"mode", p.mode == PauseMode::with_memory ? kWithMemory : kFilesystemOnly},
                      {"paused_ms", p.paused_ms},
@@ -102,16 +102,16 @@ std::string write_paused(const PausedSandbox& p) {
 Result<PausedSandbox> parse_paused(std::string_view text) {
     boost::system::error_code ec;
     const json::value value = json::parse(json::string_view(text.data(), text.size()), ec);
-    if (ec || !value.is_object()) return unreadable("is not a JSON object");
+    if (ec || !value.is_object()) return unreadable_manifest("is not a JSON object");
     const json::object& object = value.get_object();
     const json::value* format = object.if_contains("format");
-    if (format == nullptr || !format->is_int64()) return unreadable("has no version");
-    if (format->get_int64() != kFormat)
+    if (format == nullptr || !format->is_int64()) return unreadable_manifest("has no version");
+    if (format->get_int64() != kPausedFormat)
         return fail(
             ErrorCode::failed_precondition,
             fmt::format(
                 "the sandbox was paused by another version of this server (format {}, this one reads {})",
-                format->get_int64(), kFormat));
+                format->get_int64(), kPausedFormat));
     Fields fields(object);
     PausedSandbox p;
     p.id = fields.text("id");
@@ -126,11 +126,11 @@ Result<PausedSandbox> parse_paused(std::string_view text) {
         p.saved.memory_bytes = static_cast<std::uint64_t>(fields.number("memory_bytes"));
         p.saved.memory_checksum = static_cast<std::uint32_t>(fields.number("memory_checksum"));
     }
-    if (!fields.missing().empty()) return unreadable(fmt::format("lacks '{}'", fields.missing()));
+    if (!fields.missing().empty()) return unreadable_manifest(fmt::format("lacks '{}'", fields.missing()));
     if (mode != kWithMemory && mode != kFilesystemOnly)
-        return unreadable(fmt::format("has the mode '{}'", mode));
+        return unreadable_manifest(fmt::format("has the mode '{}'", mode));
     const json::value* from = object.if_contains("template");
-    if (from == nullptr) return unreadable("lacks 'template'");
+    if (from == nullptr) return unreadable_manifest("lacks 'template'");
     GB_TRY_ASSIGN(p.from, parse_manifest(json::serialize(*from)));
     return p;
 }
@@ -139,7 +139,7 @@ Result<PausedSandbox> read_paused(const SandboxFolder& folder) {
     GB_TRY_ASSIGN(const std::string text, read_file(folder.manifest()));
     GB_TRY_ASSIGN(PausedSandbox paused, parse_paused(text));
     if (paused.id != folder.path().filename())
-        return unreadable(fmt::format("is of another sandbox, '{}'", paused.id));
+        return unreadable_manifest(fmt::format("is of another sandbox, '{}'", paused.id));
     auto disk = mark_of(folder.disk());
     if (!disk) return fail(ErrorCode::data_loss, "the disk of the paused sandbox is missing");
     if (paused.mode == PauseMode::with_memory && *disk != paused.disk)

@@ -16,7 +16,6 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::uint16_t kInterpreterPort = 49999;
 constexpr useconds_t kLookEveryUs = 250'000;
 constexpr std::chrono::seconds kHealthLimit{3};
 constexpr std::int64_t kHealthEveryMs = 3'000;

@@ -6,6 +6,7 @@
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
+#include "base/units.h"
 #include "image/definition.h"
 #include "node/template_fit.h"
 #include "node/template_store.h"
@@ -15,9 +16,8 @@ namespace json = boost::json;
 namespace {
 
 constexpr std::string_view kMagic = "GBXTMPL\n";
-constexpr std::uint32_t kFormat = 1;
+constexpr std::uint32_t kArchiveFormat = 1;
 constexpr std::uint32_t kLongestHeader = 1U << 20;
-constexpr std::uint64_t kMib = 1U << 20;
 constexpr std::uint64_t kLargestPart = 1024 * kMib;  // of kernel, initramfs, device state
 constexpr int kLargestDisk_mib = 16 << 20;           // what ext4 with small blocks can have
 
@@ -118,7 +118,7 @@ std::string write_archive_header(const ArchiveHeader& header) {
                                      {"manifest", json::parse(write_manifest(header.manifest))},
                                      {"members", std::move(members)}});
     std::string out(kMagic);
-    put(out, kFormat, 4);
+    put(out, kArchiveFormat, 4);
     put(out, text.size(), 4);
     return out + sha256(text) + text;
 }
@@ -127,13 +127,13 @@ Result<ArchivePrefix> parse_archive_prefix(std::string_view prefix) {
     if (prefix.size() != kArchivePrefixBytes || !prefix.starts_with(kMagic))
         return fail(ErrorCode::invalid_argument,
                     "this is no template archive: `glovebox template export` makes one");
-    if (const std::uint64_t format = get(prefix, 8, 4); format != kFormat)
+    if (const std::uint64_t format = get(prefix, 8, 4); format != kArchiveFormat)
         return fail(
             ErrorCode::failed_precondition,
             fmt::format(
                 "the archive has format {}, and this version of Glovebox reads format {}: use the same "
                 "version on both machines",
-                format, kFormat));
+                format, kArchiveFormat));
     ArchivePrefix out{static_cast<std::uint32_t>(get(prefix, 12, 4)), std::string(prefix.substr(16, 32))};
     if (out.header_bytes > kLongestHeader) return damaged("its header is too long");
     return out;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/units.h"
 #include "node/template_archive.h"
 
 #include <functional>
@@ -11,7 +12,6 @@ namespace gb {
 namespace {
 
 namespace json = boost::json;
-constexpr std::uint64_t kMib = 1U << 20;
 
 ArchiveHeader example() {
     ArchiveHeader out;

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/ids.h"
+#include "base/units.h"
 #include "engine/microvm/overlay.h"
 #include "node/template_archive.h"
 #include "node/zstd_stream.h"
@@ -24,7 +25,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kPrefix = ".import-";
-constexpr std::uint64_t kMib = 1U << 20;
 
 Result<std::string_view> read_some(int fd, std::span<char> buffer,
                                    const std::function<Status()>& interrupted) {

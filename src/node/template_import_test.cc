@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/ids.h"
+#include "base/units.h"
 #include "node/template_archive.h"
 #include "node/zstd_stream.h"
 
@@ -16,7 +17,6 @@ namespace gb {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr std::uint64_t kMib = 1U << 20;
 
 const TransferProgress kSilent = [](std::string_view, std::uint64_t, std::uint64_t) { return Status(); };
 

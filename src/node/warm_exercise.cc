@@ -15,7 +15,6 @@ namespace json = boost::json;
 using namespace std::chrono_literals;
 
 constexpr Patience kLimit{15s, 10min};  // of one step
-constexpr std::uint16_t kInterpreterPort = 49999;
 
 std::unexpected<Error> unexpected_answer(std::string_view what) {
     return fail(ErrorCode::internal, fmt::format("{}: not the answer that was expected", what));

@@ -9,7 +9,7 @@
 namespace gb::engine {
 namespace {
 
-constexpr std::string_view kMagic("QEVM\0\0\0\3", 8);  // and the version of the format
+constexpr std::string_view kStateMagic("QEVM\0\0\0\3", 8);  // and the version of the format
 constexpr unsigned kConfiguration = 7;
 constexpr unsigned kSubsection = 5;
 
@@ -59,8 +59,8 @@ bool skip_subsection(Reader& in, std::string& unknown) {
 }  // namespace
 
 Result<std::string> without_configuration(std::string_view stream) {
-    if (!stream.starts_with(kMagic)) return fail(ErrorCode::data_loss, "QEMU's state does not begin as one");
-    Reader in(stream.substr(kMagic.size()));
+    if (!stream.starts_with(kStateMagic)) return fail(ErrorCode::data_loss, "QEMU's state does not begin as one");
+    Reader in(stream.substr(kStateMagic.size()));
     if (!in.next_is(kConfiguration)) return std::string(stream);
     std::string unknown;
     bool whole = in.number(1) && in.text(4);  // the type of the machine
@@ -71,7 +71,7 @@ Result<std::string> without_configuration(std::string_view stream) {
     if (!whole)
         return fail(ErrorCode::data_loss, unknown.empty() ? std::string("QEMU's state ends within its configuration")
                                                           : fmt::format("QEMU's state has an unknown part: {}", unknown));
-    return std::string(kMagic) + std::string(in.rest());
+    return std::string(kStateMagic) + std::string(in.rest());
 }
 
 }  // namespace gb::engine

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/process_watch.h"
 #include "engine/microvm/device_state.h"
+#include "engine/microvm/limits.h"
 
 namespace gb::engine {
 namespace json = boost::json;
@@ -20,16 +21,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// They decide only when something is broken: a loaded host makes QEMU's start ten times slower, and QEMU at work is
-// seen to be. The second number is for a VMM that a guest has taken over: it can keep this machine's lock so long.
 constexpr Patience kStartLimit{30s, 10min};
 constexpr Patience kLoadLimit{30s, 10min};
-constexpr Patience kCommandLimit{30s, 10min};
 constexpr Patience kCaptureLimit{60s, 10min};
-constexpr Patience kStopLimit{120s, 30min};    // waits for the disk's requests
 constexpr Patience kTakeOverLimit{10s, 1min};  // all others wait for one that hangs
-// Device state without memory is tens of KiB. A VMM that writes more is not to be believed.
-constexpr std::size_t kMaxStateBytes = 64UL << 20;
 constexpr std::string_view kDiskFull = "io-error";  // QEMU's word; only a full disk stops a guest of ours
 
 json::object capability(std::string_view name) {

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/crypto.h"
 #include "base/file.h"
+#include "engine/microvm/limits.h"
 #include "engine/microvm/microvm_machine.h"
 #include "engine/process_memory.h"
 
@@ -25,11 +26,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Patience kCommandLimit{30s, 10min};
-// A disk that is slow must not cost a sandbox: after a limit the monitor is of no use any more.
-constexpr Patience kStopLimit{120s, 30min};
 constexpr Patience kSaveLimit{60s, 10min};
-constexpr off_t kMaxStateBytes = off_t{64} << 20;
 constexpr int kStateFdset = 7;  // any number: there is one set, and only while it is used
 
 // The jail has no file system to write to. A file in memory can be given to QEMU; what QEMU writes counts
@@ -48,7 +45,7 @@ struct StateFile {
         struct stat st{};
         if (::fstat(read.get(), &st) != 0) return fail_errno("size of QEMU's state");
         if (st.st_size == 0) return fail(ErrorCode::internal, "QEMU has written no state");
-        if (st.st_size > kMaxStateBytes) return fail(ErrorCode::too_large, "QEMU's state does not end");
+        if (static_cast<std::size_t>(st.st_size) > kMaxStateBytes) return fail(ErrorCode::too_large, "QEMU's state does not end");
         std::string out(static_cast<std::size_t>(st.st_size), '\0');
         std::size_t got = 0;
         while (got < out.size()) {

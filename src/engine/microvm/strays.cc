@@ -20,7 +20,7 @@ namespace gb::engine {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::chrono::milliseconds kRound{20};
+constexpr std::chrono::milliseconds kEndRound{20};
 constexpr int kRounds = 3000;  // a minute: machines with much memory take long to vanish
 
 using FileId = std::pair<dev_t, ino_t>;
@@ -80,7 +80,7 @@ Status kill_stray_vmms(const fs::path& folder, const std::vector<pid_t>& keep) {
             if (!fd || !runs_one_of(pid, programs)) continue;
             ::syscall(SYS_pidfd_send_signal, fd.get(), SIGKILL, nullptr, 0);
         }
-        std::this_thread::sleep_for(kRound);
+        std::this_thread::sleep_for(kEndRound);
     }
     return fail(ErrorCode::deadline_exceeded, "machines of an earlier server do not end");
 }

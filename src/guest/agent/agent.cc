@@ -337,7 +337,7 @@ awaitable<Result<double>> Agent::Impl::cpu_percent() {
     if (!cpu_before || monotonic_ms() - cpu_before_ms > kOldCpuSample) {
         GB_CO_TRY_ASSIGN(cpu_before, read_cpu_times());
         asio::steady_timer pause(context, kCpuSample);
-        co_await pause.async_wait(kAsTuple);
+        co_await pause.async_wait(kErrorTuple);
     }
     GB_CO_TRY_ASSIGN(const CpuTimes now, read_cpu_times());
     const double used = cpu_used_percent(*cpu_before, now);

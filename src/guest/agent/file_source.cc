@@ -16,7 +16,7 @@
 namespace gb::agent {
 namespace {
 
-constexpr std::size_t kPiece = 64 * 1024;
+constexpr std::size_t kSourcePiece = 64 * 1024;
 
 // Those that <linux/magic.h> does not have.
 constexpr std::uint32_t kBcachefs = 0xca451a4e;
@@ -116,7 +116,7 @@ Status append_readable(const FileSource& source, int out) {
     if (source.lengths == Lengths::exact) return append_sparse(source.fd.get(), out);
     if (::lseek(out, 0, SEEK_END) < 0) return fail_errno("seek");
     for (;;) {
-        GB_TRY_ASSIGN(const std::string piece, source.read(kPiece));
+        GB_TRY_ASSIGN(const std::string piece, source.read(kSourcePiece));
         if (piece.empty()) return {};
         GB_TRY(write_all(out, piece));
     }

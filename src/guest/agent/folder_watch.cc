@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/unique_dir.h"
 #include "guest/agent/folders.h"
 #include "guest/agent/paths.h"
 #include "guest/agent/temporary_name.h"
@@ -67,10 +68,6 @@ bool is_gone(int error) {
 std::string join_relative(const std::string& folder, const std::string& name) {
     return folder.empty() ? name : folder + "/" + name;
 }
-
-struct CloseDir {
-    void operator()(DIR* dir) const { ::closedir(dir); }
-};
 
 }  // namespace
 
@@ -133,7 +130,7 @@ Status FolderWatch::add_tree(int parent, const std::string& name, std::vector<Wa
 
 Status FolderWatch::walk(int descriptor, const std::string& relative, std::vector<WatchEvent>* found) {
     const std::string folder = absolute(relative);
-    const std::unique_ptr<DIR, CloseDir> dir(::opendir(folder.c_str()));
+    const UniqueDir dir(::opendir(folder.c_str()));
     if (!dir) return is_gone(errno) ? Status{} : fail_errno(fmt::format("list '{}'", folder));
     while (const dirent* entry = ::readdir(dir.get())) {
         const std::string name = entry->d_name;

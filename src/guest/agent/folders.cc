@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/unique_dir.h"
 #include "guest/agent/entry_info.h"
 #include "guest/agent/file_source.h"
 #include "guest/agent/paths.h"
@@ -25,12 +26,8 @@ namespace {
 // More would not fit into one answer that a client can use.
 constexpr std::size_t kMaxEntries = 500'000;
 
-struct CloseDir {
-    void operator()(DIR* dir) const { ::closedir(dir); }
-};
-
 Result<std::vector<std::string>> names_in(const std::string& path) {
-    const std::unique_ptr<DIR, CloseDir> dir(::opendir(path.c_str()));
+    const UniqueDir dir(::opendir(path.c_str()));
     if (!dir) return fail_errno(fmt::format("list '{}'", path));
     std::vector<std::string> names;
     while (const dirent* entry = ::readdir(dir.get())) {

@@ -45,7 +45,7 @@ awaitable<void> InputQueue::drain(std::shared_ptr<InputQueue> self) {
             boost::system::error_code ignored;
             self->descriptor_->close(ignored);
         } else {
-            auto [ec, n] = co_await asio::async_write(*self->descriptor_, asio::buffer(item->data), kAsTuple);
+            auto [ec, n] = co_await asio::async_write(*self->descriptor_, asio::buffer(item->data), kErrorTuple);
             if (ec) result = fail(ErrorCode::internal, "error writing to stdin: " + ec.message());
         }
         if (!self->items_.empty() && self->items_.front() == item) self->complete(result);

@@ -5,12 +5,12 @@
 #include <charconv>
 #include <memory>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 
+#include "base/error_tuple.h"
 #include "guest/agent/reply.h"
 
 namespace gb::agent {
@@ -19,15 +19,14 @@ namespace {
 namespace asio = boost::asio;
 using asio::awaitable;
 using http::tcp;
-constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
-constexpr std::size_t kPiece = 65536;
+constexpr std::size_t kTunnelPiece = 65536;
 
 // A listener of either family; a refused connection on the loopback takes no time.
 awaitable<std::shared_ptr<tcp::socket>> dial(std::uint16_t port) {
     const auto executor = co_await asio::this_coro::executor;
     for (const char* address : {"127.0.0.1", "::1"}) {
         auto socket = std::make_shared<tcp::socket>(executor);
-        auto [ec] = co_await socket->async_connect({asio::ip::make_address(address), port}, kAsTuple);
+        auto [ec] = co_await socket->async_connect({asio::ip::make_address(address), port}, kErrorTuple);
         if (ec) continue;
         socket->set_option(tcp::no_delay(true), ec);
         co_return socket;
@@ -36,26 +35,26 @@ awaitable<std::shared_ptr<tcp::socket>> dial(std::uint16_t port) {
 }
 
 awaitable<void> to_service(http::Stream& from, tcp::socket& to, std::string early) {
-    auto buffer = std::make_unique<std::array<char, kPiece>>();
+    auto buffer = std::make_unique<std::array<char, kTunnelPiece>>();
     boost::system::error_code ignored;
     bool good = true;
     if (!early.empty()) {
-        auto [ec, written] = co_await asio::async_write(to, asio::buffer(early), kAsTuple);
+        auto [ec, written] = co_await asio::async_write(to, asio::buffer(early), kErrorTuple);
         good = !ec;
     }
     while (good) {
         auto [ec, n] = co_await from.read_some(asio::buffer(*buffer));
         if (ec) break;
-        auto [write_ec, written] = co_await asio::async_write(to, asio::buffer(buffer->data(), n), kAsTuple);
+        auto [write_ec, written] = co_await asio::async_write(to, asio::buffer(buffer->data(), n), kErrorTuple);
         good = !write_ec;
     }
     to.shutdown(tcp::socket::shutdown_send, ignored);
 }
 
 awaitable<void> to_host(tcp::socket& from, http::Stream& to) {
-    auto buffer = std::make_unique<std::array<char, kPiece>>();
+    auto buffer = std::make_unique<std::array<char, kTunnelPiece>>();
     for (;;) {
-        auto [ec, n] = co_await from.async_read_some(asio::buffer(*buffer), kAsTuple);
+        auto [ec, n] = co_await from.async_read_some(asio::buffer(*buffer), kErrorTuple);
         if (ec) break;
         auto [write_ec, written] = co_await to.write(asio::const_buffer(buffer->data(), n));
         if (write_ec) break;

@@ -4,17 +4,16 @@
 
 #include <chrono>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
+
+#include "base/error_tuple.h"
 
 namespace gb::agent {
 
 namespace asio = boost::asio;
 using asio::awaitable;
-
-inline constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
 
 class Notifier {
   public:
@@ -27,7 +26,7 @@ class Notifier {
     // cancelled.
     awaitable<void> wait_until(Clock::time_point when) {
         timer_.expires_at(when);
-        co_await timer_.async_wait(kAsTuple);
+        co_await timer_.async_wait(kErrorTuple);
     }
     awaitable<void> wait() { return wait_until(Clock::time_point::max()); }
 

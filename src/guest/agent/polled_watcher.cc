@@ -48,7 +48,7 @@ void PolledWatcher::stop() {
 
 awaitable<void> PolledWatcher::run(std::shared_ptr<PolledWatcher> self) {
     while (!self->failure_ && !self->watch_.ended()) {
-        auto [ec] = co_await self->readable_.async_wait(asio::posix::stream_descriptor::wait_read, kAsTuple);
+        auto [ec] = co_await self->readable_.async_wait(asio::posix::stream_descriptor::wait_read, kErrorTuple);
         if (ec) co_return;
         self->pull();
     }

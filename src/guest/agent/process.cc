@@ -175,7 +175,7 @@ awaitable<void> Process::pump(std::shared_ptr<Process> self, Output& output) {
         if (n < 0 && errno == EINTR) continue;
         if (n < 0 && errno == EAGAIN) {
             auto [ec] =
-                co_await output.descriptor->async_wait(asio::posix::stream_descriptor::wait_read, kAsTuple);
+                co_await output.descriptor->async_wait(asio::posix::stream_descriptor::wait_read, kErrorTuple);
             if (ec) break;
             continue;
         }

@@ -152,7 +152,7 @@ awaitable<Result<std::shared_ptr<Process>>> ProcessTable::start(Launch launch) {
 
     asio::posix::stream_descriptor report(impl->executor, spawned.report.release());
     std::array<char, kReportSize> bytes{};
-    auto [ec, n] = co_await asio::async_read(report, asio::buffer(bytes), kAsTuple);
+    auto [ec, n] = co_await asio::async_read(report, asio::buffer(bytes), kErrorTuple);
     if (n > 0) {
         if (auto it = impl->alive.find(spawned.pid); it != impl->alive.end() && it->second == process)
             it->second = nullptr;

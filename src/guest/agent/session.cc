@@ -12,12 +12,10 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "base/unique_dir.h"
+
 namespace gb::agent {
 namespace {
-
-struct CloseDir {
-    void operator()(DIR* dir) const { ::closedir(dir); }
-};
 
 // The session of a process that is not a zombie yet, 0 if it is or has gone.
 pid_t live_session(const char* pid) {
@@ -39,7 +37,7 @@ pid_t live_session(const char* pid) {
 }
 
 bool kill_members(pid_t session) {
-    const std::unique_ptr<DIR, CloseDir> proc(::opendir("/proc"));
+    const UniqueDir proc(::opendir("/proc"));
     if (!proc) return false;
     bool found = false;
     while (const dirent* entry = ::readdir(proc.get())) {

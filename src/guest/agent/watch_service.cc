@@ -75,8 +75,8 @@ class Watcher {
             if (!events->empty()) continue;
             using namespace asio::experimental::awaitable_operators;
             timer.expires_at(deadline ? std::min(ping, *deadline) : ping);
-            co_await (readable.async_wait(asio::posix::stream_descriptor::wait_read, kAsTuple) ||
-                      timer.async_wait(kAsTuple));
+            co_await (readable.async_wait(asio::posix::stream_descriptor::wait_read, kErrorTuple) ||
+                      timer.async_wait(kErrorTuple));
             // Whoever cancelled this (the client has gone) must be heard, although waiting swallows it.
             if ((co_await asio::this_coro::cancellation_state).cancelled() != asio::cancellation_type::none)
                 co_return;

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/clock.h"
+#include "base/error_tuple.h"
 #include "base/log.h"
 #include "guest/interpreter/kernel_scripts.h"
 #include "guest/interpreter/python_zygote.h"
@@ -55,7 +56,7 @@ awaitable<void> Contexts::start_defaults() {
             }
             startup_.failed(language, started.error().message);
             asio::steady_timer timer(executor_, pause);
-            co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+            co_await timer.async_wait(kErrorTuple);
         }
     }
     if (!options_.zygote_first) co_await start_zygote();

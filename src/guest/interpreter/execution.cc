@@ -2,6 +2,7 @@
 #include "guest/interpreter/execution.h"
 
 #include "base/clock.h"
+#include "guest/interpreter/json_text.h"
 #include "guest/interpreter/output_line.h"
 #include "guest/interpreter/raw_json.h"
 
@@ -9,12 +10,6 @@ namespace gb::interpreter {
 namespace {
 
 namespace json = boost::json;
-
-std::string_view text_of(const json::object& object, std::string_view name) {
-    const json::value* value = object.if_contains(name);
-    return value != nullptr && value->is_string() ? std::string_view(value->get_string())
-                                                  : std::string_view();
-}
 
 std::string joined_traceback(const json::object& content) {
     std::string all;

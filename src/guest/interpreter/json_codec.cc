@@ -5,19 +5,12 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
+#include "guest/interpreter/json_text.h"
 #include "guest/interpreter/raw_json.h"
 
 namespace gb::interpreter {
-namespace {
 
 namespace json = boost::json;
-
-std::string text_of(const json::object& object, std::string_view name) {
-    const json::value* value = object.if_contains(name);
-    return value != nullptr && value->is_string() ? std::string(std::string_view(value->get_string())) : "";
-}
-
-}  // namespace
 
 Result<std::string> JsonCodec::encode(const PipeRequest& request) {
     json::object object{{"id", request.id}};
@@ -38,11 +31,11 @@ Result<PipeAnswer> JsonCodec::decode(std::string_view line) {
     json::value value = json::parse(line, error);
     if (error || !value.is_object()) return fail(ErrorCode::invalid_argument, "not a JSON object");
     json::object& object = value.get_object();
-    const std::string type = text_of(object, "type");
+    const std::string type(text_of(object, "type"));
     if (type == "ready") return PipeAnswer{.kind = PipeAnswer::Kind::ready, .messages = {}};
 
     PipeAnswer answer{.kind = PipeAnswer::Kind::message, .messages = {}};
-    const std::string id = text_of(object, "id");
+    const std::string id(text_of(object, "id"));
     json::value* content = object.if_contains("content");
     if (id.empty() || content == nullptr || !content->is_object())
         return fail(ErrorCode::invalid_argument, "without id or content");

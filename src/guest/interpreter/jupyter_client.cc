@@ -17,7 +17,7 @@ constexpr int kQueue = 64;                       // messages that wait in a sock
 constexpr std::size_t kUnreadLimit = 8UL << 20;  // bytes that wait for the server's thread
 constexpr std::chrono::milliseconds kLookAgain{2};
 constexpr std::size_t kBatchBytes = 256 * 1024;      // handed over together
-constexpr std::chrono::milliseconds kLastWords{50};  // what a dead kernel wrote may still be on its way
+constexpr std::chrono::milliseconds kLastWordsWait{50};  // what a dead kernel wrote may still be on its way
 
 zmq::socket_t open_socket(zmq::context_t& zmq, zmq::socket_type type, const std::string& where,
                           int queue = 0) {
@@ -119,7 +119,7 @@ void JupyterClient::poll_until_end(Sockets& sockets) {
         if (items[control].revents != 0) receive(sockets.control);
         if (items[exit].revents != 0) {
             zmq::pollitem_t last[] = {{sockets.shell, 0, ZMQ_POLLIN, 0}, {sockets.iopub, 0, ZMQ_POLLIN, 0}};
-            while (zmq_poll(last, 2, kLastWords.count()) > 0) {
+            while (zmq_poll(last, 2, kLastWordsWait.count()) > 0) {
                 receive(sockets.iopub);
                 receive(sockets.shell);
             }

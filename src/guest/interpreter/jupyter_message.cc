@@ -9,6 +9,7 @@
 
 #include "base/crypto.h"
 #include "base/ids.h"
+#include "guest/interpreter/json_text.h"
 
 namespace gb::interpreter {
 namespace {
@@ -39,12 +40,6 @@ Result<json::object> parse_object(std::string_view text, std::string_view what) 
         return fail(ErrorCode::invalid_argument,
                     fmt::format("{} of a kernel message is not an object", what));
     return std::move(value.get_object());
-}
-
-std::string text_of(const json::object& object, std::string_view name) {
-    const json::value* value = object.if_contains(name);
-    if (value == nullptr || !value->is_string()) return {};
-    return std::string(std::string_view(value->get_string()));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/error_tuple.h"
 #include "base/log.h"
 #include "guest/interpreter/pipe.h"
 #include "guest/interpreter/utf8.h"
@@ -116,7 +117,7 @@ class PipedKernel::Pipes : public std::enable_shared_from_this<Pipes> {
 
     awaitable<bool> readable(stream_descriptor& descriptor) {
         auto [error] =
-            co_await descriptor.async_wait(stream_descriptor::wait_read, asio::as_tuple(asio::use_awaitable));
+            co_await descriptor.async_wait(stream_descriptor::wait_read, kErrorTuple);
         while (held_) co_await std::shared_ptr<Gate>(held_)->wait();
         co_return !error && !closed();
     }
@@ -244,7 +245,7 @@ class PipedKernel::Pipes : public std::enable_shared_from_this<Pipes> {
                 to_write_.erase(0, static_cast<std::size_t>(n));
             } else if (errno == EAGAIN) {
                 auto [error] = co_await requests_.async_wait(stream_descriptor::wait_write,
-                                                             asio::as_tuple(asio::use_awaitable));
+                                                             kErrorTuple);
                 if (error) break;
             } else if (errno != EINTR) {
                 break;  // it has gone, which wait_for_exit hears of
@@ -257,7 +258,7 @@ class PipedKernel::Pipes : public std::enable_shared_from_this<Pipes> {
         // Asio may report what an earlier descriptor had in the same place, so the kernel has the last word.
         for (pollfd item{exit_.native_handle(), POLLIN, 0}; ::poll(&item, 1, 0) != 1;) {
             auto [error] =
-                co_await exit_.async_wait(stream_descriptor::wait_read, asio::as_tuple(asio::use_awaitable));
+                co_await exit_.async_wait(stream_descriptor::wait_read, kErrorTuple);
             if (error || closed()) co_return;
         }
         drain_text();

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/error_tuple.h"
 #include "base/log.h"
 #include "guest/interpreter/connection.h"
 #include "guest/interpreter/pipe.h"
@@ -88,7 +89,7 @@ awaitable<void> PythonZygote::read_answers() {
     std::string buffer;
     for (;;) {
         auto [error, size] = co_await asio::async_read_until(pipes_->answers, asio::dynamic_buffer(buffer),
-                                                             '\n', asio::as_tuple(asio::use_awaitable));
+                                                             '\n', kErrorTuple);
         if (error) break;
         std::string line = buffer.substr(0, size);
         buffer.erase(0, size);

@@ -6,10 +6,11 @@
 #include <utility>
 
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
+
+#include "base/error_tuple.h"
 
 namespace gb::interpreter {
 
@@ -29,7 +30,7 @@ class Wakeup {
     awaitable<bool> wait_for(std::chrono::milliseconds limit) {
         if (!notified_) {
             timer_.expires_after(limit);
-            co_await timer_.async_wait(asio::as_tuple(asio::use_awaitable));
+            co_await timer_.async_wait(kErrorTuple);
         }
         co_return std::exchange(notified_, false);
     }
@@ -55,7 +56,7 @@ class Gate {
     }
     [[nodiscard]] bool is_open() const { return open_; }
     awaitable<void> wait() {
-        if (!open_) co_await timer_.async_wait(asio::as_tuple(asio::use_awaitable));
+        if (!open_) co_await timer_.async_wait(kErrorTuple);
     }
 
   private:
