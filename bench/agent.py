@@ -205,6 +205,41 @@ def bench_short(agent, count: int = 10_000) -> None:
           f"agent {agent.resident_kib() / 1024:.1f} MiB", flush=True)
 
 
+# A line every 10 ms, until it is killed.
+TICKS = "import time\nwhile True:\n    print('some line of output', flush=True)\n    time.sleep(0.01)"
+FLOOD = "while :; do echo some line of output; done"
+
+
+def bench_streams(agent, name: str, *command: str, count: int = 60, seconds: int = 10) -> None:
+    """What following many programs that print costs the agent itself, and what a short command waits beside them."""
+    followed, lines = [], [0] * count
+
+    def follow(index: int, stream) -> None:
+        try:
+            for message in stream:
+                text = message["event"].get("data", {}).get("stdout", "")
+                lines[index] += len(text) * 3 // 4 // 21
+        except Exception:  # noqa: BLE001: its program was killed
+            pass
+
+    for index in range(count):
+        connection = agent.another()
+        stream = connection.start(*command)
+        pid = stream.process().pid
+        threading.Thread(target=follow, args=(index, stream), daemon=True).start()
+        followed.append((connection, pid))
+    before, seen, started = agent.processor_s(), sum(lines), time.perf_counter()
+    commands = []
+    while len(commands) < 30 or time.perf_counter() - started < seconds:
+        commands.append(timed(lambda: agent.run("/bin/true")))
+    took, spent, read = time.perf_counter() - started, agent.processor_s() - before, sum(lines) - seen
+    show(f"Start of true beside {count} streams, {name}", commands)
+    print(f"{f'{count} streams, {name}':<52} {read / took:8.0f} lines/s, agent {spent / took * 100:5.1f} % of a processor, "
+          f"{spent / max(read, 1) * 1e6:6.1f} us a line", flush=True)
+    for connection, pid in followed:
+        agent.kill(pid)
+
+
 def bench_agent(server, runs: int, vmm_of) -> None:
     from e2b import Sandbox
     from raw_agent import Agent
@@ -215,3 +250,5 @@ def bench_agent(server, runs: int, vmm_of) -> None:
         bench_output(agent)
         bench_short(agent)
         bench_many(agent)
+        bench_streams(agent, "a line every 10 ms", "/usr/bin/python3", "-u", "-c", TICKS)
+        bench_streams(agent, "as fast as they can", "/bin/sh", "-c", FLOOD)

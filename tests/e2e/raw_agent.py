@@ -206,6 +206,11 @@ class Agent:
     def resident_kib(self) -> int:
         return int(self.download("/proc/1/status")[1].split(b"VmRSS:")[1].split()[0])
 
+    def processor_s(self) -> float:
+        """What the agent itself has used, without the programs that it started."""
+        fields = self.download("/proc/1/stat")[1].rsplit(b")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / 100
+
     def open_files(self) -> int:
         return len(self.call("filesystem.Filesystem/ListDir", {"path": "/proc/1/fd"})["entries"])
 

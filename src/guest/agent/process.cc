@@ -104,8 +104,7 @@ Process::Process(const asio::any_io_executor& executor, pid_t pid, ::process::Pr
 }
 
 void Process::add_output(OutputKind kind, UniqueFd fd) {
-    outputs_.push_back(
-        std::make_unique<Output>(Output{kind, adopt(executor_, std::move(fd)), Notifier(executor_)}));
+    outputs_.push_back(std::make_unique<Output>(kind, adopt(executor_, std::move(fd)), executor_));
 }
 
 void Process::begin(std::optional<std::chrono::milliseconds> timeout, std::function<void()> on_end) {
@@ -163,33 +162,68 @@ awaitable<void> Process::wait_for_room(Output& output) {
     }
 }
 
-awaitable<void> Process::pump(std::shared_ptr<Process> self, Output& output) {
+// One read, of which the followers hear.
+Process::Taken Process::take(Output& output) {
     // One for all processes, because nothing is awaited while it is in use: a thousand silent ones need none.
     thread_local std::array<char, kPipeChunk> buffer;
     const std::size_t most = output.kind == OutputKind::terminal ? kTerminalChunk : kPipeChunk;
+    ssize_t n = 0;
+    do n = ::read(output.descriptor->native_handle(), buffer.data(), most);
+    while (n < 0 && errno == EINTR);
+    if (n < 0 && errno == EAGAIN) return Taken::nothing_yet;
+    if (n <= 0) return Taken::its_end;  // a terminal says "input/output error" when its last program has gone
+    const auto size = static_cast<std::size_t>(n);
+    last_output_ = Clock::now();
+    output.pace.read(last_output_, size == most);
+    // A program that uses both outputs in turn is read as it writes: the order of what was gathered could not be told.
+    if (last_used_ != nullptr && last_used_ != &output)
+        for (auto& each : outputs_) each->pace.reset();
+    last_used_ = &output;
+    output.must_drain -= std::min(output.must_drain, size);
+    if (!subscribers_.empty())
+        publish(std::make_shared<const Event>(OutputEvent{output.kind, std::string(buffer.data(), size)}));
+    output_changed_.notify();
+    return Taken::something;
+}
+
+// What another output gathers was written before what is there now: the order in which a program uses its outputs stays.
+void Process::take_older(const Output& than) {
+    for (auto& other : outputs_) {
+        if (other.get() == &than || !other->gathers) continue;
+        take(*other);
+        other->room.notify();  // its pause is another one
+    }
+}
+
+awaitable<void> Process::gather(Output& output) {
+    // The end of the program is not waited for: what is left goes out with it.
+    while ((!wait_status_ || end_) && output.descriptor->is_open() && output.pace.pauses(Clock::now())) {
+        output.gathers = true;
+        co_await output.room.wait_until(output.pace.next());
+    }
+    output.gathers = false;
+}
+
+awaitable<void> Process::pump(std::shared_ptr<Process> self, Output& output) {
     output.descriptor->native_non_blocking(true);
     for (;;) {
+        co_await self->gather(output);
         co_await self->wait_for_room(output);
         if (!output.descriptor->is_open()) break;
-        const ssize_t n = ::read(output.descriptor->native_handle(), buffer.data(), most);
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0 && errno == EAGAIN) {
+        self->take_older(output);
+        const Taken taken = self->take(output);
+        if (taken == Taken::its_end) break;
+        if (taken == Taken::nothing_yet) {
             auto [ec] =
                 co_await output.descriptor->async_wait(asio::posix::stream_descriptor::wait_read, kErrorTuple);
             if (ec) break;
             continue;
         }
-        if (n <= 0) break;  // a terminal says "input/output error" when its last program has gone
-        self->last_output_ = Clock::now();
-        output.must_drain -= std::min(output.must_drain, static_cast<std::size_t>(n));
-        if (!self->subscribers_.empty())
-            self->publish(std::make_shared<const Event>(
-                OutputEvent{output.kind, std::string(buffer.data(), static_cast<std::size_t>(n))}));
-        self->output_changed_.notify();
         // A program that never stops must not keep the loop to itself.
         co_await asio::post(self->executor_, asio::use_awaitable);
     }
     output.done = true;
+    output.pace.reset();
     boost::system::error_code ignored;
     if (!self->terminal_) output.descriptor->close(ignored);
     self->output_changed_.notify();
@@ -204,6 +238,7 @@ void Process::exited(int wait_status) {
         int pending = 0;
         if (!output->done && ::ioctl(output->descriptor->native_handle(), FIONREAD, &pending) == 0)
             output->must_drain = static_cast<std::size_t>(pending);
+        output->room.notify();
     }
     if (begun_) asio::co_spawn(executor_, finish(shared_from_this()), asio::detached);
 }
@@ -252,14 +287,24 @@ void Process::starter_left() {
     if (deadline_ && *deadline_ - Clock::now() < kClientClockSkew) expire();
 }
 
+// Who writes waits for what comes of it.
+void Process::answer_at_once() {
+    for (auto& output : outputs_) {
+        output->pace.reset();
+        output->room.notify();
+    }
+}
+
 awaitable<Status> Process::write_stdin(std::string data) {
     if (terminal_) co_return fail(ErrorCode::internal, "the process has a terminal: send the input as pty");
+    answer_at_once();
     co_return co_await input_->write(std::move(data));
 }
 
 awaitable<Status> Process::write_terminal(std::string data) {
     if (!terminal_)
         co_return fail(ErrorCode::internal, "the process has no terminal: send the input as stdin");
+    answer_at_once();
     co_return co_await input_->write(std::move(data));
 }
 

@@ -17,6 +17,7 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "guest/agent/input_queue.h"
+#include "guest/agent/pace.h"
 #include "guest/agent/subscriber.h"
 #include "guest/agent/terminal.h"
 #include "proto/process.pb.h"
@@ -69,16 +70,27 @@ class Process : public std::enable_shared_from_this<Process> {
 
   private:
     struct Output {
+        Output(OutputKind kind_of, Descriptor end, const asio::any_io_executor& executor)
+            : kind(kind_of), descriptor(std::move(end)), room(executor) {}
+
         OutputKind kind;
         Descriptor descriptor;
-        Notifier room;               // for its pump, while followers are behind
+        Notifier room;               // for its pump, while followers are behind or output is gathered
+        Pace pace;
         bool done = false;           // at its end
         bool held_up = false;        // its pump waits for room
+        bool gathers = false;        // its pump waits for more to read at once
         std::size_t must_drain = 0;  // bytes that were in it when the program ended
         [[nodiscard]] bool drained() const { return done || (must_drain == 0 && !held_up); }
     };
 
+    enum class Taken { something, nothing_yet, its_end };
+
     static awaitable<void> pump(std::shared_ptr<Process> self, Output& output);
+    Taken take(Output& output);
+    void take_older(const Output& than);
+    void answer_at_once();
+    awaitable<void> gather(Output& output);
     static awaitable<void> finish(std::shared_ptr<Process> self);
     static awaitable<void> watch_deadline(std::shared_ptr<Process> self);
     void expire();
@@ -93,6 +105,7 @@ class Process : public std::enable_shared_from_this<Process> {
     Descriptor terminal_;
     std::shared_ptr<InputQueue> input_;
     std::vector<std::unique_ptr<Output>> outputs_;
+    const Output* last_used_ = nullptr;  // where the program wrote last
     std::vector<std::shared_ptr<Subscriber>> subscribers_;
     std::optional<int> wait_status_;
     bool begun_ = false;
