@@ -7,7 +7,7 @@ function(glovebox_test name)
     set(ARG_LABEL unit)
   endif()
   add_executable(${name} ${ARG_SOURCES})
-  set_target_properties(${name} PROPERTIES GB_PRECOMPILED tests UNITY_BUILD OFF)
+  set_target_properties(${name} PROPERTIES GB_PRECOMPILED tests)
   target_link_libraries(${name} PRIVATE ${ARG_LIBS} gb_asio GTest::gtest GTest::gmock GTest::gtest_main)
   # The code under test keeps the preset's optimisation; optimising the tests themselves only costs build time.
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O0>)
