@@ -20,10 +20,11 @@
 
 namespace gb::engine::testing {
 
-// Emulated guests calibrate nothing: the host's TSC frequency is told to them.
+// Emulated guests calibrate nothing: the host's TSC frequency is told to them, and that they can rely on it, as a template's
+// kernel is told: on a loaded host two processors would find their counters apart, and time would be counted in ticks.
 inline std::string emulated_command_line() {
     return "console=ttyS0 quiet reboot=t panic=-1 mitigations=off tsc_early_khz=2300000 no_timer_check "
-           "lpj=4600000";
+           "lpj=4600000 tsc=reliable";
 }
 
 class Bench {
