@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pausing, waking, ends of lifetimes, and what is told of them, over the bare API (contract 2.6, 7.1 to 7.4)."""
+"""Pausing, waking, ends of lifetimes, and what is told of them, over the bare API (contract 2.6, 7.1 to 7.4). Both generations of the API: case T12."""
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
