@@ -117,8 +117,9 @@ Check space(const char* name, fs::path place, std::uint64_t needed_gib) {
 }
 
 Check firewall() {
-    auto rules = run_checked({"nft", "-j", "list", "ruleset"});
+    auto rules = run({"nft", "-j", "list", "ruleset"});
     if (!rules) return {"firewall", Finding::note, rules.error().message};
+    if (rules->exit_code != 0) return judge_unlisted_rules(rules->exit_code, rules->err);
     return judge_forwarding(dropping_forward_chains(rules->out));
 }
 

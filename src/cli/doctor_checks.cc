@@ -124,6 +124,13 @@ Result<std::vector<std::string>> dropping_forward_chains(std::string_view rulese
     return out;
 }
 
+Check judge_unlisted_rules(int exit_code, const std::string& said) {
+    if (exit_code <= 128) return {"firewall", Finding::note, fmt::format("nft does not list the rules: {}", said)};
+    return {"firewall", Finding::bad,
+            "nft crashes on the rules that this machine has, so no sandbox can start: a newer nft, perhaps in a container that "
+            "shares this network, has made a table that this one cannot read. Remove it with the program that made it"};
+}
+
 Check judge_forwarding(const Result<std::vector<std::string>>& chains) {
     if (!chains) return {"firewall", Finding::note, chains.error().message};
     if (chains->empty()) return {"firewall", Finding::good, "no other table drops forwarded packets"};

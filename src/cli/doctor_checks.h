@@ -30,6 +30,8 @@ Check judge_certificate(std::string_view chain_pem, std::string_view key_pem, st
 // Chains of other programs that may drop what sandboxes send, from `nft -j list ruleset`. Their names: "ip
 // filter FORWARD".
 Result<std::vector<std::string>> dropping_forward_chains(std::string_view ruleset_json);
+// Where nft did not list the rules: its exit code (128 + signal when a signal ended it) and what it said.
+Check judge_unlisted_rules(int exit_code, const std::string& said);
 Check judge_forwarding(const Result<std::vector<std::string>>& chains);
 
 Check judge_conntrack(std::uint64_t most, std::uint64_t used);  // connections that the kernel follows at once

@@ -96,6 +96,12 @@ TEST(Doctor, FindsChainsThatDrop) {
     EXPECT_TRUE(dropping_forward_chains(R"({"nftables":[3,{"chain":null},{"rule":{"expr":[4,{}]}}]})"));
 }
 
+TEST(Doctor, AnNftThatCrashesIsBad) {
+    EXPECT_EQ(judge_unlisted_rules(128 + 11, "").finding, Finding::bad);
+    EXPECT_EQ(judge_unlisted_rules(1, "Operation not permitted").finding, Finding::note);
+    EXPECT_NE(judge_unlisted_rules(1, "Operation not permitted").text.find("not permitted"), std::string::npos);
+}
+
 TEST(Doctor, JudgesNumbers) {
     EXPECT_EQ(judge_conntrack(262'144, 10).finding, Finding::good);
     EXPECT_EQ(judge_conntrack(131'072, 10).finding, Finding::note);
